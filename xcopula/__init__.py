@@ -1,0 +1,1 @@
+"""Multi-task Gaussian copula processes for xarray."""

@@ -1,0 +1,33 @@
+"""Exceptions and warnings a caller may want to catch.
+
+Every one is a subclass of a built-in, so that code which knows nothing of this package still
+catches it. Messages say what was wrong, what was found, and what to do.
+"""
+
+__all__ = [
+    "CoordinateError",
+    "MarginalWarning",
+    "NotPositiveDefiniteError",
+    "PerformanceWarning",
+    "SupportError",
+]
+
+
+class CoordinateError(ValueError):
+    """A coordinate is missing, ambiguous, or not usable as an input of the model."""
+
+
+class SupportError(ValueError):
+    """Values lie outside the support of the marginal law they were given."""
+
+
+class NotPositiveDefiniteError(ValueError):
+    """A covariance matrix could not be factorised within the bounded jitter."""
+
+
+class MarginalWarning(UserWarning):
+    """A marginal law fits its data badly enough to distort predictions."""
+
+
+class PerformanceWarning(UserWarning):
+    """A request is legal but will be slow or large; the message says what to change."""
