@@ -1,0 +1,313 @@
+"""Every numba function of the package: covariance fills and the fused gradient contraction.
+
+The functions know nothing of kernel families. A stationary correlation reaches them as a table:
+piecewise polynomials in the position :math:`p = k \\sqrt{r / R}` on ``k`` cells, zero beyond the
+range ``R`` (see :mod:`xcopula.kernels.tables`). So an entry costs two square roots and a Horner
+scheme, whatever special functions the kernel is made of.
+
+Inputs come transposed, ``(d, n)``, float64, C-contiguous, observations sorted by task with block
+``i`` in columns ``offsets[i]:offsets[i + 1]``; the caller owns every output. All functions release
+the GIL and none is parallel: threads belong to the scheduler above.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+__all__ = ["contract_gradient", "fill_cross", "fill_lower", "interpolate"]
+
+# Two points nearer than this (inputs are scaled to unit extent) are the same site.
+_SAME_SITE = 1e-9**2
+
+
+def _compiler(function):
+    """Compile with a disk cache where a cache directory is writable, without one elsewhere."""
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # numba finds no place for a cache: read-only installs, containers
+        return numba.njit(**options)(function)
+
+
+kernel = _compiler
+
+
+@kernel
+def _square_distances(point, inputs, first, last, start, stop, out):
+    for b in range(stop - start):
+        delta = point[first] - inputs[first, start + b]
+        out[b] = delta * delta
+    for c in range(first + 1, last):
+        for b in range(stop - start):
+            delta = point[c] - inputs[c, start + b]
+            out[b] += delta * delta
+
+
+@kernel
+def _correlations(squared, count, inverse_range, coefficients, out):
+    """Write the tabulated correlation at each of ``count`` squared distances."""
+    cells = coefficients.shape[0] - 1  # the last row is zero: everything beyond the range
+    for b in range(count):
+        out[b] = math.sqrt(math.sqrt(squared[b]) * inverse_range) * cells
+    for b in range(count):
+        position = min(out[b], float(cells))
+        k = int(position)
+        u = position - k
+        c = coefficients[k]
+        out[b] = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
+
+
+@kernel
+def interpolate(squared, inverse_range, coefficients, out):
+    """Write a tabulated function at each squared distance to ``out``."""
+    _correlations(squared, squared.shape[0], inverse_range, coefficients, out)
+
+
+@kernel
+def _covariance_row(
+    point, inputs, start, stop, amplitudes, nugget, tables, groups, coefficients, ranges, work, out
+):
+    """Write the covariance of one point with columns ``start:stop`` of one task to ``out``."""
+    count = stop - start
+    n_groups = groups.shape[0] - 1
+    for g in range(n_groups):
+        _square_distances(point, inputs, groups[g], groups[g + 1], start, stop, work[2 + g])
+    for b in range(count):
+        out[b] = 0.0
+    for q in range(amplitudes.shape[0]):
+        product, factor = work[0], work[1]
+        for g in range(n_groups):
+            t = tables[q, g]
+            target = product if g == 0 else factor
+            _correlations(work[2 + g], count, ranges[t], coefficients[t], target)
+            if g > 0:
+                for b in range(count):
+                    product[b] *= factor[b]
+        for b in range(count):
+            out[b] += amplitudes[q] * product[b]
+    if nugget != 0.0:
+        for b in range(count):
+            same = True
+            for g in range(n_groups):
+                same = same and work[2 + g, b] <= _SAME_SITE
+            if same:
+                out[b] += nugget
+
+
+@kernel
+def fill_lower(inputs, offsets, amplitudes, nugget, tables, groups, coefficients, ranges, out):
+    """Fill the lower triangle of the covariance of all observations; the diagonal is one.
+
+    Parameters
+    ----------
+    inputs : ndarray (d, n)
+    offsets : ndarray (t + 1,), int64
+    amplitudes : ndarray (q, t, t)
+        Task matrices of the structures.
+    nugget : ndarray (t, t)
+    tables : ndarray (q, g, t, t), int64
+        Which table serves which structure, group and pair of tasks.
+    groups : ndarray (g + 1,), int64
+        Rows of ``inputs`` that belong to each group.
+    coefficients, ranges : ndarray (tables, cells + 1, 6) and (tables,)
+        Tables and the inverse of their ranges.
+    out : ndarray (n, n)
+    """
+    work = np.empty((2 + groups.shape[0] - 1, inputs.shape[1]))
+    for i in range(offsets.shape[0] - 1):
+        for a in range(offsets[i], offsets[i + 1]):
+            point = inputs[:, a].copy()
+            for j in range(i + 1):
+                start = offsets[j]
+                stop = a if j == i else offsets[j + 1]
+                _covariance_row(
+                    point,
+                    inputs,
+                    start,
+                    stop,
+                    amplitudes[:, i, j].copy(),
+                    nugget[i, j],
+                    tables[:, :, i, j].copy(),
+                    groups,
+                    coefficients,
+                    ranges,
+                    work,
+                    out[a, start:stop],
+                )
+            out[a, a] = 1.0
+
+
+@kernel
+def fill_cross(
+    targets, task, inputs, offsets, amplitudes, nugget, tables, groups, coefficients, ranges, out
+):
+    """Fill the covariance ``out`` (m, n) of ``task`` at the targets (d, m) with all observations.
+
+    The other arguments are those of :func:`fill_lower`; a zero ``nugget`` gives the covariance of
+    the signal alone.
+    """
+    work = np.empty((2 + groups.shape[0] - 1, inputs.shape[1]))
+    for j in range(offsets.shape[0] - 1):
+        start, stop = offsets[j], offsets[j + 1]
+        pair_amplitudes = amplitudes[:, task, j].copy()
+        pair_tables = tables[:, :, task, j].copy()
+        for a in range(targets.shape[1]):
+            _covariance_row(
+                targets[:, a].copy(),
+                inputs,
+                start,
+                stop,
+                pair_amplitudes,
+                nugget[task, j],
+                pair_tables,
+                groups,
+                coefficients,
+                ranges,
+                work,
+                out[a, start:stop],
+            )
+
+
+@kernel
+def _correlations_and_slopes(squared, count, inverse_range, coefficients, value, slope):
+    """As :func:`_correlations`, with the logarithmic slope :math:`r \\kappa'(r)` as well."""
+    cells = coefficients.shape[0] - 1
+    for b in range(count):
+        value[b] = math.sqrt(math.sqrt(squared[b]) * inverse_range) * cells
+    for b in range(count):
+        position = min(value[b], float(cells))
+        k = int(position)
+        u = position - k
+        c = coefficients[k]
+        value[b] = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
+        derivative = c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * 5 * c[5])))
+        slope[b] = 0.5 * position * derivative
+
+
+@kernel
+def _weighted_sensitivity(squared, count, inverse_range, coefficients, weights):
+    """Sum of weights times a cubic table of :math:`\\partial\\kappa / \\partial\\log l`."""
+    cells = coefficients.shape[0] - 1
+    total = 0.0
+    for b in range(count):
+        position = min(math.sqrt(math.sqrt(squared[b]) * inverse_range) * cells, float(cells))
+        k = int(position)
+        u = position - k
+        c = coefficients[k]
+        total += weights[b] * (c[0] + u * (c[1] + u * (c[2] + u * c[3])))
+    return total
+
+
+@kernel
+def contract_gradient(
+    inverse,
+    alpha,
+    inputs,
+    offsets,
+    amplitudes,
+    tables,
+    groups,
+    coefficients,
+    sensitivities,
+    ranges,
+    scaled,
+    d_amplitudes,
+    d_nugget,
+    d_slope,
+    d_sensitivity,
+    d_scaling,
+):
+    """Contract :math:`K^{-1} - \\alpha\\alpha'` with every derivative of K in one pass over pairs.
+
+    The diagonal is left out: it is one whatever the parameters are.
+
+    Parameters
+    ----------
+    inverse : ndarray (n, n)
+        :math:`K^{-1}`, of which only the strictly lower triangle is read.
+    alpha : ndarray (n,)
+    inputs, offsets, amplitudes, tables, groups, coefficients, ranges
+        As in :func:`fill_lower`.
+    sensitivities : ndarray (tables, cells + 1, 4)
+        Tables of the derivative by the log length scale of a pair's first (lower) task.
+    scaled : bool
+        Whether derivatives by the scale of each input column are wanted.
+    d_amplitudes : ndarray (q, t, t)
+        Adds to entry (i, j), j <= i, the derivative by the amplitude.
+    d_nugget : ndarray (t, t)
+    d_slope, d_sensitivity : ndarray (tables,)
+        Adds the derivative by :math:`-\\log r`, and by the first log length scale, per table.
+    d_scaling : ndarray (d,)
+        Adds the derivative by the log scale of each column.
+    """
+    n_groups = groups.shape[0] - 1
+    n = inputs.shape[1]
+    squared = np.empty((n_groups, n))
+    values = np.empty((n_groups, n))
+    slopes = np.empty((n_groups, n))
+    weights = np.empty(n)
+    others = np.empty(n)
+    for i in range(offsets.shape[0] - 1):
+        for a in range(offsets[i], offsets[i + 1]):
+            point = inputs[:, a].copy()
+            for j in range(i + 1):
+                start = offsets[j]
+                stop = a if j == i else offsets[j + 1]
+                count = stop - start
+                if count <= 0:
+                    continue
+                for b in range(count):
+                    weights[b] = inverse[a, start + b] - alpha[a] * alpha[start + b]
+                for g in range(n_groups):
+                    _square_distances(
+                        point, inputs, groups[g], groups[g + 1], start, stop, squared[g]
+                    )
+                for b in range(count):
+                    same = True
+                    for g in range(n_groups):
+                        same = same and squared[g, b] <= _SAME_SITE
+                    if same:
+                        d_nugget[i, j] += weights[b]
+                for q in range(amplitudes.shape[0]):
+                    amplitude = amplitudes[q, i, j]
+                    for g in range(n_groups):
+                        t = tables[q, g, i, j]
+                        _correlations_and_slopes(
+                            squared[g], count, ranges[t], coefficients[t], values[g], slopes[g]
+                        )
+                    for g in range(n_groups):
+                        t = tables[q, g, i, j]
+                        for b in range(count):
+                            others[b] = weights[b]
+                        for h in range(n_groups):
+                            if h != g:
+                                for b in range(count):
+                                    others[b] *= values[h, b]
+                        if g == 0:
+                            total = 0.0
+                            for b in range(count):
+                                total += others[b] * values[0, b]
+                            d_amplitudes[q, i, j] += total
+                        total = 0.0
+                        for b in range(count):
+                            total += others[b] * slopes[g, b]
+                        d_slope[t] += amplitude * total
+                        if i != j:
+                            d_sensitivity[t] += amplitude * _weighted_sensitivity(
+                                squared[g], count, ranges[t], sensitivities[t], others
+                            )
+                        if scaled:
+                            for b in range(count):
+                                if squared[g, b] > 0.0:
+                                    others[b] *= -amplitude * slopes[g, b] / squared[g, b]
+                                else:
+                                    others[b] = 0.0
+                            for c in range(groups[g], groups[g + 1]):
+                                total = 0.0
+                                for b in range(count):
+                                    delta = point[c] - inputs[c, start + b]
+                                    total += others[b] * delta * delta
+                                d_scaling[c] += total

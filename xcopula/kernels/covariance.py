@@ -1,0 +1,297 @@
+r"""The covariance of the latent process: its parameters, its matrices and their derivatives.
+
+.. math::
+
+    \mathrm{Cov}(z_i(x), z_j(x')) = \sum_q A^q_{ij} \prod_g \kappa^{q,g}_{ij}(r_g)
+        + N_{ij} [x, x' \text{ the same site}], \qquad \sum_q A^q_{ii} + N_{ii} = 1
+
+Each task shares its unit variance between the structures and the nugget (a softmax), and each
+structure and the nugget has a correlation matrix between tasks. So the variance is one at every
+site whatever the parameters are, and every real parameter vector is valid.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.kernels.base import FloatArray, Kernel
+from xcopula.kernels.correlation import correlation, correlation_pullback
+from xcopula.kernels.tables import CELLS, cross_tables, same_table
+
+__all__ = ["COUPLINGS", "NOISES", "Contraction", "Covariance", "CovarianceState", "InputGroup"]
+
+COUPLINGS = ("convolution", "icm", "lmc")
+NOISES = ("correlated", "independent")
+
+IntArray = npt.NDArray[np.int64]
+
+# Bounds: length scales in units of the inputs' extent (which is one), shares of variance as
+# logits against the nugget (so the nugget is never below 1e-6), correlations up to 0.9993.
+_LENGTH_BOUNDS = (1e-3, 20.0)
+_LOGIT_BOUNDS = (-9.0, 13.0)
+_CORRELATION_BOUNDS = (-4.0, 4.0)
+_SCALING_BOUNDS = (-5.0, 5.0)
+
+# Weak priors, mean and standard deviation: a length scale is a fifth of the extent give or take a
+# factor of four, most of the variance is signal, nothing is perfectly correlated.
+_LENGTH_PRIOR = (np.log(0.2), 1.4)
+_LOGIT_PRIOR = (1.0, 2.5)
+_CORRELATION_PRIOR = (0.0, 1.5)
+_SCALING_PRIOR = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class InputGroup:
+    """Columns of the inputs that share one distance: space, time, height ...
+
+    Attributes
+    ----------
+    size : int
+        Number of columns, which is the dimension D of the convolution.
+    ard : bool
+        Whether each column has a scale of its own (automatic relevance determination).
+    """
+
+    size: int
+    ard: bool = False
+
+
+class CovarianceState(NamedTuple):
+    """A covariance at given parameters, in the arrays that the compiled loops read."""
+
+    amplitudes: FloatArray  # (q, t, t)
+    nugget: FloatArray  # (t, t)
+    tables: IntArray  # (q, g, t, t)
+    groups: IntArray  # (g + 1,)
+    coefficients: FloatArray  # (tables, cells + 1, 6)
+    sensitivities: FloatArray  # (tables, cells + 1, 4)
+    ranges: FloatArray  # (tables,), inverse
+    scaling: FloatArray  # (d,): what inputs are divided by
+
+
+class Contraction(NamedTuple):
+    """Derivatives of a scalar by what a :class:`CovarianceState` holds."""
+
+    amplitudes: FloatArray
+    nugget: FloatArray
+    slope: FloatArray
+    sensitivity: FloatArray
+    scaling: FloatArray
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """The layout of a multi-task covariance: what there is, apart from the parameters' values.
+
+    Attributes
+    ----------
+    kernels : tuple of Kernel
+        One for each task; all the same where the coupling shares them.
+    groups : tuple of InputGroup
+    coupling : {"convolution", "icm", "lmc"}
+    structures : int
+        Number of nested structures.
+    noise : {"correlated", "independent"}
+    """
+
+    kernels: tuple[Kernel, ...]
+    groups: tuple[InputGroup, ...]
+    coupling: str = "convolution"
+    structures: int = 1
+    noise: str = "correlated"
+
+    def __post_init__(self) -> None:
+        if self.coupling not in COUPLINGS:
+            raise ValueError(f"Unknown coupling {self.coupling!r}. Choose one of {COUPLINGS}.")
+        if self.noise not in NOISES:
+            raise ValueError(f"Unknown noise {self.noise!r}. Choose one of {NOISES}.")
+        if self.structures < 1:
+            raise ValueError(f"structures must be at least 1, found {self.structures}.")
+        if self.coupling == "icm" and self.structures > 1:
+            raise ValueError(
+                f"coupling='icm' has one structure, found structures={self.structures}. "
+                "Use coupling='lmc' for several shared kernels."
+            )
+        if self.coupling != "convolution" and len(set(self.kernels)) > 1:
+            names = sorted({k.name for k in self.kernels})
+            raise ValueError(
+                f"coupling={self.coupling!r} shares one kernel between all tasks, found {names}. "
+                "Give one kernel, or use coupling='convolution'."
+            )
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.kernels)
+
+    @property
+    def columns(self) -> int:
+        """Number of input columns."""
+        return sum(g.size for g in self.groups)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all tasks share the kernels."""
+        return self.coupling != "convolution"
+
+    @functools.cached_property
+    def layout(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        """Where each block of parameters stands in theta, and its shape."""
+        t, q = self.tasks, self.structures
+        pairs = t * (t - 1) // 2
+        shapes = {
+            "length": (q, len(self.groups), 1 if self.shared else t),
+            "scaling": (sum(g.size for g in self.groups if g.ard),),
+            "logit": (q, t),
+            "correlation": (q, pairs),
+            "noise_correlation": (pairs if self.noise == "correlated" else 0,),
+        }
+        layout, start = {}, 0
+        for name, shape in shapes.items():
+            stop = start + int(np.prod(shape))
+            layout[name] = (slice(start, stop), shape)
+            start = stop
+        return layout
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.layout["noise_correlation"][0].stop
+
+    def part(self, theta: FloatArray, name: str) -> FloatArray:
+        """Return one block of theta as a view of its shape."""
+        where, shape = self.layout[name]
+        return theta[where].reshape(shape)
+
+    def bounds(self) -> FloatArray:
+        """Return the box of the parameters, (size, 2)."""
+        box = np.empty((self.size, 2))
+        for name, limits in {
+            "length": tuple(np.log(_LENGTH_BOUNDS)),
+            "scaling": _SCALING_BOUNDS,
+            "logit": _LOGIT_BOUNDS,
+            "correlation": _CORRELATION_BOUNDS,
+            "noise_correlation": _CORRELATION_BOUNDS,
+        }.items():
+            box[self.layout[name][0]] = limits
+        return box
+
+    def log_prior(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the weak log prior and its gradient."""
+        value, gradient = 0.0, np.zeros(self.size)
+        for name, (mean, sd) in {
+            "length": _LENGTH_PRIOR,
+            "scaling": _SCALING_PRIOR,
+            "logit": _LOGIT_PRIOR,
+            "correlation": _CORRELATION_PRIOR,
+            "noise_correlation": _CORRELATION_PRIOR,
+        }.items():
+            where = self.layout[name][0]
+            score = (theta[where] - mean) / sd
+            value -= 0.5 * float(score @ score)
+            gradient[where] = -score / sd
+        return value, gradient
+
+    def _shares(self, theta: FloatArray) -> FloatArray:
+        """Return the shares (q + 1, t) of each task's variance, the nugget last."""
+        logits = np.vstack([self.part(theta, "logit"), np.zeros(self.tasks)])
+        shares = np.exp(logits - logits.max(axis=0))
+        return np.asarray(shares / shares.sum(axis=0))
+
+    def _correlations(self, theta: FloatArray) -> FloatArray:
+        """Return the correlation matrices (q + 1, t, t), the nugget's last."""
+        rows = list(self.part(theta, "correlation"))
+        if self.noise == "correlated":
+            rows.append(self.part(theta, "noise_correlation"))
+        else:
+            rows.append(np.zeros(self.tasks * (self.tasks - 1) // 2))
+        return np.stack([correlation(a, self.tasks) for a in rows])
+
+    def matrices(self, theta: FloatArray) -> FloatArray:
+        """Return the task matrices (q + 1, t, t) of the structures and, last, of the nugget."""
+        root = np.sqrt(self._shares(theta))
+        return self._correlations(theta) * root[:, :, None] * root[:, None, :]
+
+    def state(self, theta: FloatArray) -> CovarianceState:
+        """Evaluate the task matrices and tabulate the kernels at theta."""
+        matrices = self.matrices(theta)
+        tables, coefficients, sensitivities, ranges = self._tabulate(theta)
+        scaling = np.ones(self.columns)
+        ard = np.repeat([g.ard for g in self.groups], [g.size for g in self.groups])
+        scaling[ard] = np.exp(self.part(theta, "scaling"))
+        return CovarianceState(
+            amplitudes=matrices[:-1],
+            nugget=np.ascontiguousarray(matrices[-1]),
+            tables=tables,
+            groups=np.cumsum([0, *(g.size for g in self.groups)], dtype=np.int64),
+            coefficients=coefficients,
+            sensitivities=sensitivities,
+            ranges=ranges,
+            scaling=scaling,
+        )
+
+    def _pairs(self) -> list[tuple[int, int, int, int]]:
+        """List the tables there are: (structure, group, first, second task), first <= second."""
+        tasks = range(1) if self.shared else range(self.tasks)
+        return [
+            (q, g, i, j)
+            for q in range(self.structures)
+            for g in range(len(self.groups))
+            for j in tasks
+            for i in range(j + 1)
+        ]
+
+    def _tabulate(self, theta: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        lengths = np.exp(self.part(theta, "length"))
+        pairs = self._pairs()
+        index = np.zeros((self.structures, len(self.groups), self.tasks, self.tasks), np.int64)
+        coefficients = np.empty((len(pairs), CELLS + 1, 6))
+        sensitivities = np.zeros((len(pairs), CELLS + 1, 4))
+        spans = np.empty(len(pairs))
+        for k, (q, g, i, j) in enumerate(pairs):
+            first, second = self.kernels[i], self.kernels[j]
+            l1, l2 = lengths[q, g, i], lengths[q, g, j]
+            spans[k] = max(first.reach * l1, second.reach * l2)
+            if i == j:
+                coefficients[k] = same_table(first)
+            else:
+                coefficients[k], sensitivities[k] = cross_tables(
+                    first, second, l1, l2, self.groups[g].size, spans[k]
+                )
+            where = (q, g) if self.shared else (q, g, [i, j], [j, i])
+            index[where] = k
+        return index, coefficients, sensitivities, 1.0 / spans
+
+    def pullback(self, theta: FloatArray, by: Contraction) -> FloatArray:
+        """Turn derivatives by the state, as the contraction leaves them, into those by theta."""
+        gradient = np.zeros(self.size)
+        lengths = self.part(gradient, "length")
+        for k, (q, g, i, j) in enumerate(self._pairs()):
+            # Scale invariance: the derivatives by log l_i, log l_j and log r add up to zero.
+            lengths[q, g, i] += by.sensitivity[k]
+            lengths[q, g, j] -= by.slope[k] + by.sensitivity[k]
+        ard = np.repeat([g.ard for g in self.groups], [g.size for g in self.groups])
+        self.part(gradient, "scaling")[:] = by.scaling[ard]
+
+        shares = self._shares(theta)
+        root = np.sqrt(shares)
+        correlations = self._correlations(theta)
+        by_matrix = np.concatenate([by.amplitudes, by.nugget[None]])
+        by_correlation = by_matrix * root[:, :, None] * root[:, None, :]
+        half = 0.5 * by_correlation * correlations
+        by_log_share = half.sum(axis=1) + half.sum(axis=2)
+        self.part(gradient, "logit")[:] = (by_log_share - shares * by_log_share.sum(axis=0))[:-1]
+        for q in range(self.structures):
+            self.part(gradient, "correlation")[q] = correlation_pullback(
+                self.part(theta, "correlation")[q], self.tasks, by_correlation[q]
+            )
+        if self.noise == "correlated":
+            self.part(gradient, "noise_correlation")[:] = correlation_pullback(
+                self.part(theta, "noise_correlation"), self.tasks, by_correlation[-1]
+            )
+        return gradient

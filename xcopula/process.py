@@ -1,0 +1,135 @@
+"""The copula process on arrays: a covariance, a marginal law for each task, one flat theta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.kernels.covariance import Covariance
+from xcopula.marginals.base import Marginal
+
+__all__ = ["Moments", "Process", "Sample"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Moments(NamedTuple):
+    """Mean and variance of the latent process at targets, each (m,)."""
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Observations of all tasks, sorted by task.
+
+    Attributes
+    ----------
+    inputs : ndarray (d, n)
+        Coordinates, centred and scaled to about unit extent.
+    offsets : ndarray (t + 1,)
+        Task i has columns ``offsets[i]:offsets[i + 1]``.
+    values : ndarray (n,)
+    """
+
+    inputs: FloatArray
+    offsets: IntArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, inputs: list[FloatArray], values: list[FloatArray]) -> Sample:
+        """Join the tasks' inputs, each (n_i, d), and values."""
+        return cls(
+            inputs=np.require(np.concatenate(inputs).T, np.float64, "CW"),
+            offsets=np.cumsum([0, *map(len, values)], dtype=np.int64),
+            values=np.concatenate(values),
+        )
+
+    @property
+    def size(self) -> int:
+        """Number of observations."""
+        return self.values.size
+
+    def task(self, i: int) -> slice:
+        """Return where the observations of a task stand."""
+        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def select(self, tasks: list[int]) -> Sample:
+        """Return the sample of some tasks, in that order."""
+        return Sample.of(
+            [self.inputs[:, self.task(i)].T for i in tasks], [self.values[self.task(i)] for i in tasks]
+        )
+
+
+@dataclass(frozen=True)
+class Process:
+    """A multi-task Gaussian copula process, apart from its parameters' values.
+
+    Attributes
+    ----------
+    covariance : Covariance
+    marginals : tuple of Marginal
+        One for each task; their parameters are the starting values.
+
+    Notes
+    -----
+    The flat vector theta holds the covariance's parameters, then each marginal's in task order.
+    """
+
+    covariance: Covariance
+    marginals: tuple[Marginal, ...]
+
+    @property
+    def slices(self) -> list[slice]:
+        """Where each marginal's parameters stand in theta."""
+        stops = np.cumsum([self.covariance.size, *(m.theta.size for m in self.marginals)])
+        return [slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True)]
+
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.covariance.size + sum(m.theta.size for m in self.marginals)
+
+    def join(self, covariance_theta: FloatArray) -> FloatArray:
+        """Return theta with these covariance parameters and the marginals' own."""
+        return np.concatenate([covariance_theta, *(m.theta for m in self.marginals)])
+
+    def split(self, theta: FloatArray) -> tuple[FloatArray, tuple[Marginal, ...]]:
+        """Return the covariance's parameters and the marginals at theta."""
+        marginals = tuple(
+            m.with_theta(theta[where])
+            for m, where in zip(self.marginals, self.slices, strict=True)
+        )
+        return theta[: self.covariance.size], marginals
+
+    def bounds(self) -> FloatArray:
+        """Return the box of the parameters, (size, 2)."""
+        return np.concatenate([self.covariance.bounds(), *(m.bounds for m in self.marginals)])
+
+    def log_prior(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the weak log prior of all parameters and its gradient."""
+        covariance_theta, marginals = self.split(theta)
+        parts = [self.covariance.log_prior(covariance_theta), *(m.log_prior() for m in marginals)]
+        return sum(value for value, _ in parts), np.concatenate([g for _, g in parts])
+
+    def scores(self, theta: FloatArray, sample: Sample) -> FloatArray:
+        """Return the normal scores (n,) of a sample."""
+        _, marginals = self.split(theta)
+        return np.concatenate(
+            [m.to_normal(sample.values[sample.task(i)]) for i, m in enumerate(marginals)]
+        )
+
+    def describe(self, theta: FloatArray) -> str:
+        """Name the covariance parameters, for errors: lengths are in units of the extent."""
+        covariance_theta, _ = self.split(theta)
+        lengths = np.exp(self.covariance.part(covariance_theta, "length")).ravel()
+        state_nugget = np.diagonal(self.covariance.matrices(covariance_theta)[-1])
+        return (
+            f"length_scale={np.array2string(lengths, precision=3)} (of the extent), "
+            f"nugget={np.array2string(state_nugget, precision=2)}"
+        )
