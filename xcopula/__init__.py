@@ -1,1 +1,55 @@
-"""Multi-task Gaussian copula processes for xarray."""
+"""Multi-task Gaussian copula processes for xarray.
+
+Importing registers the ``.mtcopula`` accessor on Datasets. Everything else is loaded on first use,
+so that the import stays cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from xcopula import accessor as _accessor  # noqa: F401 - registers .mtcopula
+from xcopula import errors
+
+if TYPE_CHECKING:
+    from xcopula import datasets, marginals, plot
+    from xcopula.fitting import fit
+    from xcopula.model import CopulaModel
+    from xcopula.posterior import Posterior
+    from xcopula.prediction import posterior, predict
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CopulaModel",
+    "Posterior",
+    "__version__",
+    "datasets",
+    "errors",
+    "fit",
+    "marginals",
+    "plot",
+    "posterior",
+    "predict",
+]
+
+_HOMES = {
+    "CopulaModel": "xcopula.model",
+    "Posterior": "xcopula.posterior",
+    "fit": "xcopula.fitting",
+    "posterior": "xcopula.prediction",
+    "predict": "xcopula.prediction",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"xcopula.{name}")
+    raise AttributeError(f"module 'xcopula' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

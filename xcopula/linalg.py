@@ -105,9 +105,7 @@ def inverse_from_cholesky(factor: FloatArray) -> FloatArray:
     return factor
 
 
-def solve_lower(
-    factor: FloatArray, right: FloatArray, *, transposed: bool = False
-) -> FloatArray:
+def solve_lower(factor: FloatArray, right: FloatArray, *, transposed: bool = False) -> FloatArray:
     """Overwrite each row b of ``right`` (m, n) by the solution of L x = b (or L' x = b).
 
     Right-hand sides are rows, so that a batch of cells is one contiguous block.

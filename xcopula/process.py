@@ -62,7 +62,8 @@ class Sample:
     def select(self, tasks: list[int]) -> Sample:
         """Return the sample of some tasks, in that order."""
         return Sample.of(
-            [self.inputs[:, self.task(i)].T for i in tasks], [self.values[self.task(i)] for i in tasks]
+            [self.inputs[:, self.task(i)].T for i in tasks],
+            [self.values[self.task(i)] for i in tasks],
         )
 
 
@@ -102,8 +103,7 @@ class Process:
     def split(self, theta: FloatArray) -> tuple[FloatArray, tuple[Marginal, ...]]:
         """Return the covariance's parameters and the marginals at theta."""
         marginals = tuple(
-            m.with_theta(theta[where])
-            for m, where in zip(self.marginals, self.slices, strict=True)
+            m.with_theta(theta[where]) for m, where in zip(self.marginals, self.slices, strict=True)
         )
         return theta[: self.covariance.size], marginals
 

@@ -98,9 +98,7 @@ def objective(process: Process, sample: Sample, theta: FloatArray) -> tuple[floa
 
     state = covariance.state(covariance_theta)
     inputs = _scaled(sample.inputs, state)
-    factor, _ = cholesky(
-        lambda: _fill(inputs, sample, state), lambda: process.describe(theta)
-    )
+    factor, _ = cholesky(lambda: _fill(inputs, sample, state), lambda: process.describe(theta))
     alpha = _solve(factor, w)
     value = 0.5 * float(w @ (alpha - w)) + 0.5 * log_determinant(factor) - log_density
 
@@ -181,8 +179,6 @@ def condition(process: Process, sample: Sample, theta: FloatArray) -> Conditione
     covariance_theta, _ = process.split(theta)
     state = process.covariance.state(covariance_theta)
     inputs = _scaled(sample.inputs, state)
-    factor, jitter = cholesky(
-        lambda: _fill(inputs, sample, state), lambda: process.describe(theta)
-    )
+    factor, jitter = cholesky(lambda: _fill(inputs, sample, state), lambda: process.describe(theta))
     w = process.scores(theta, sample)
     return Conditioned(sample, state, inputs, factor, _solve(factor, w), w, jitter)

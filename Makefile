@@ -1,0 +1,44 @@
+# make test   lint, types, then the tests          make demo   the example of the README, in demo/
+# One virtual environment in .venv serves every target; PYTHON= chooses the interpreter it is made of.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+
+.PHONY: demo test lint types bench docs clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.installed-plot
+	$(BIN)/xcopula demo --output demo --overwrite
+
+test: lint types
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-test
+	@set -e; for script in $(sort $(wildcard benchmarks/bench_*.py)); do \
+	    echo "== $$script"; $(BIN)/python "$$script"; \
+	done
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+	@echo "built build/docs/index.html"
+
+clean:
+	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find xcopula tests docs examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The stamp names the extra it has installed; a change of the metadata installs again.
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(PIP) install --editable ".[$*]"
+	@touch $@

@@ -1,0 +1,72 @@
+"""The ``.mtcopula`` accessor: one-line delegations to the functions, no state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+if TYPE_CHECKING:
+    from xcopula.model import CopulaModel
+
+__all__ = ["MultiTaskCopulaAccessor"]
+
+
+@xr.register_dataset_accessor("mtcopula")
+class MultiTaskCopulaAccessor:
+    """Fit and apply multi-task Gaussian copula processes on this dataset."""
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self._dataset = dataset
+
+    def fit(
+        self,
+        primary: str,
+        secondary: str | Sequence[str] = (),
+        *,
+        coords: Any = None,
+        method: str = "full",
+        marginals: Any = "auto",
+        kernels: str | Mapping[str, str] = "auto",
+        coupling: str = "convolution",
+        structures: int = 1,
+        noise: str = "correlated",
+        ard: bool | Sequence[str] = False,
+        restarts: int = 2,
+        seed: int = 0,
+        callback: Any = None,
+    ) -> CopulaModel:
+        """Fit a model to variables of this dataset; see :func:`xcopula.fit`."""
+        from xcopula.fitting import fit
+
+        return fit(
+            self._dataset,
+            primary,
+            secondary,
+            coords=coords,
+            method=method,
+            marginals=marginals,
+            kernels=kernels,
+            coupling=coupling,
+            structures=structures,
+            noise=noise,
+            ard=ard,
+            restarts=restarts,
+            seed=seed,
+            callback=callback,
+        )
+
+    def predict(
+        self,
+        model: CopulaModel,
+        quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
+        *,
+        chunks: Any = None,
+        of: str = "observation",
+        mask: str | xr.DataArray | None = None,
+    ) -> xr.Dataset:
+        """Predict on the coordinates of this dataset; see :func:`xcopula.predict`."""
+        from xcopula.prediction import predict
+
+        return predict(model, self._dataset, quantiles, chunks=chunks, of=of, mask=mask)

@@ -1,0 +1,59 @@
+"""Inference methods: how a process learns from a sample.
+
+A method is a module with two functions:
+
+* ``objective(process, sample, theta)`` returns the negative log-likelihood and its gradient;
+* ``condition(process, sample, theta)`` returns an object whose ``moments(targets, nugget=...)``
+  are the latent mean and variance of the primary at new inputs, and whose ``leave_one_out()`` are
+  those of each observation given the others.
+
+A new method is a file beside these and a line here.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.inference import exact
+from xcopula.process import Moments, Process, Sample
+
+__all__ = ["METHODS", "Conditioned", "Method", "resolve_method"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Conditioned(Protocol):
+    """A process conditioned on a sample."""
+
+    def moments(self, targets: FloatArray, *, nugget: bool = True) -> Moments:
+        """Return the latent moments of the primary at targets (d, m)."""
+
+    def leave_one_out(self) -> Moments:
+        """Return the moments of each observation's score given all others."""
+
+
+class Method(Protocol):
+    """An inference method."""
+
+    @staticmethod
+    def objective(process: Process, sample: Sample, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the negative log-likelihood and its gradient."""
+
+    @staticmethod
+    def condition(process: Process, sample: Sample, theta: FloatArray) -> Conditioned:
+        """Condition the process on a sample."""
+
+
+METHODS: dict[str, Method] = {
+    "full": exact,
+}
+
+
+def resolve_method(name: object) -> Method:
+    """Return the inference method of that name."""
+    if isinstance(name, str) and name in METHODS:
+        return METHODS[name]
+    raise ValueError(f"Unknown method {name!r}. Choose one of {', '.join(map(repr, METHODS))}.")

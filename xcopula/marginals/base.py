@@ -1,0 +1,165 @@
+"""The contract of a marginal law, and what every law inherits from it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import SupportError
+from xcopula.marginals.tails import Array, log_phi
+
+__all__ = ["Marginal", "reject_outside"]
+
+_STEP = 1e-6  # of the width of the bounds
+_SHOWN = 3
+
+
+class Marginal(ABC):
+    """A continuous law F of one variable, and its map to normal scores.
+
+    A law of one's own gives ``to_normal``, ``from_normal``, ``log_density``, ``theta`` and
+    ``with_theta``; the rest has defaults. Instances are immutable.
+
+    Attributes
+    ----------
+    name : str
+        Key of the law in :data:`xcopula.marginals.MARGINALS`.
+    """
+
+    name: ClassVar[str] = "custom"
+    needs: ClassVar[str] = "finite values"
+    includes_lower_end: ClassVar[bool] = False
+
+    @classmethod
+    def fit(cls, values: npt.ArrayLike) -> Self:
+        """Fit the law to independent values, a 1-D array without NaN, by maximum likelihood."""
+        raise NotImplementedError(
+            f"{cls.__name__} has no fit. Pass an instance with starting parameters instead."
+        )
+
+    @abstractmethod
+    def to_normal(self, y: npt.ArrayLike) -> Array:
+        r"""Map values to normal scores :math:`z = \Phi^{-1}(F(y))`.
+
+        NaN stays NaN; values below or above the support become -inf or +inf.
+        """
+
+    @abstractmethod
+    def from_normal(self, z: npt.ArrayLike) -> Array:
+        r"""Map normal scores to values :math:`y = F^{-1}(\Phi(z))`.
+
+        NaN stays NaN; -inf and +inf become the ends of the support.
+        """
+
+    @abstractmethod
+    def log_density(self, y: npt.ArrayLike) -> Array:
+        r"""Evaluate :math:`\log f(y)`, -inf outside the support."""
+
+    @property
+    @abstractmethod
+    def theta(self) -> Array:
+        """Free parameters (p,) on an unconstrained scale."""
+
+    @abstractmethod
+    def with_theta(self, theta: npt.ArrayLike) -> Self:
+        """Return the same law with other free parameters."""
+
+    @property
+    def bounds(self) -> Array:
+        """Box (p, 2) for an optimiser that starts at this instance."""
+        return np.asarray(self.theta[:, None] + np.array([-5.0, 5.0]))
+
+    def log_prior(self) -> tuple[float, Array]:
+        """Evaluate the weak log prior of theta, and its gradient (p,)."""
+        return 0.0, np.zeros(self.theta.size)
+
+    def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
+        """Evaluate dz / d theta (n, p) at fixed values (n,), here by central differences."""
+        return self._differences("to_normal", y)
+
+    def log_density_gradient(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / d theta (n, p) at fixed values (n,), here by central differences."""
+        return self._differences("log_density", y)
+
+    def sensitivity(self, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """Evaluate dz / d theta and d log f / d theta, each (n, p), at fixed values (n,)."""
+        return self.to_normal_gradient(y), self.log_density_gradient(y)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Parameters by their natural names."""
+        return {f"theta{k}": float(value) for k, value in enumerate(self.theta)}
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Lower and upper end of the values that have a density."""
+        return -np.inf, np.inf
+
+    @property
+    def dof(self) -> float:
+        """Number of parameters that information criteria count."""
+        return float(self.theta.size)
+
+    @property
+    def tail_index(self) -> float:
+        """Extreme value index of the heavier tail, 0 for a light one.
+
+        The mean of a predictive law with latent variance s2 exists where ``tail_index * s2 < 1``.
+        """
+        return 0.0
+
+    def check_support(self, y: npt.ArrayLike, variable: str = "") -> None:
+        """Raise SupportError, naming the variable, if a value other than NaN has no finite score.
+
+        Raises
+        ------
+        SupportError
+            With the count of the offenders, the first of them, and what to do.
+        """
+        lower, upper = self.support
+        needs = self.needs
+        if needs == Marginal.needs and np.isfinite([lower, upper]).any():
+            needs = f"values between {lower:.6g} and {upper:.6g}"
+        reject_outside(np.asarray(y, dtype=np.float64), type(self), (lower, upper), needs, variable)
+
+    def _slope(self, y: Array) -> Array:
+        """Evaluate dz/dy."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(np.exp(self.log_density(y) - log_phi(self.to_normal(y))))
+
+    def _differences(self, method: str, y: npt.ArrayLike, *, only: int | None = None) -> Array:
+        theta, widths = self.theta, np.ptp(self.bounds, axis=1)
+        columns = range(theta.size) if only is None else [only]
+        out = np.empty((np.size(y), len(columns)))
+        for column, k in enumerate(columns):
+            step = np.zeros(theta.size)
+            step[k] = _STEP * widths[k]
+            above = getattr(self.with_theta(theta + step), method)(y)
+            below = getattr(self.with_theta(theta - step), method)(y)
+            with np.errstate(invalid="ignore"):
+                out[:, column] = (above - below) / (2.0 * step[k])
+        return out
+
+
+def reject_outside(
+    y: Array, law: type[Marginal], support: tuple[float, float], needs: str, variable: str = ""
+) -> None:
+    """Raise SupportError if a value other than NaN lies outside the support."""
+    lower, upper = support
+    inside = (y > lower) & (y < upper)
+    if law.includes_lower_end:
+        inside |= y == lower
+    bad = y[~inside & ~np.isnan(y)]
+    if bad.size == 0:
+        return
+    prefix = f"{variable}: " if variable else ""
+    first = ", ".join(str(float(value)) for value in bad[:_SHOWN])
+    wider = "Choose a marginal with wider support ('normal', 'gev', 't', 'parzen') or mask them."
+    advice = "Mask them." if np.isinf(bad).all() else wider
+    raise SupportError(
+        f"{prefix}{law.name} needs {needs}: {bad.size} of {y.size} are not (first: {first}). "
+        f"{advice}"
+    )

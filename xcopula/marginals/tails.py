@@ -1,0 +1,84 @@
+"""Probabilities in logarithms: the arithmetic that every marginal law shares.
+
+A normal score is always computed from the smaller of the two tail probabilities, in logarithms,
+so that nothing saturates at 0 or 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import exprel, log_ndtr, ndtri_exp
+
+__all__ = [
+    "Array",
+    "log_phi",
+    "normal_score",
+    "smaller_tail",
+    "stretch",
+    "stretch_slope",
+    "unstretch",
+]
+
+Array = npt.NDArray[np.float64]
+
+_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+_SERIES_RADIUS = 0.05
+# (x/(1+x) - log1p(x)) / x^2 = sum_k (-1)^(k+1) (k+1)/(k+2) x^k, to 1e-17 within the radius
+_SLOPE_SERIES = [(-1.0) ** (k + 1) * (k + 1) / (k + 2) for k in range(14)]
+
+
+def log_phi(z: npt.ArrayLike) -> Array:
+    """Evaluate the log density of the standard normal law."""
+    z = np.asarray(z, dtype=np.float64)
+    return np.asarray(-0.5 * z * z - _LOG_SQRT_2PI)
+
+
+def normal_score(log_cdf: Array, log_sf: Array) -> Array:
+    """Turn the logarithms of F(y) and 1 - F(y) into z, using the smaller of the two."""
+    lower = log_cdf <= log_sf
+    magnitude = ndtri_exp(np.where(lower, log_cdf, log_sf))
+    return np.where(lower, magnitude, -magnitude)
+
+
+def smaller_tail(z: npt.ArrayLike) -> Array:
+    """Evaluate log Phi(-|z|), the log probability of the tail on z's own side."""
+    return np.asarray(log_ndtr(-np.abs(np.asarray(z, dtype=np.float64))))
+
+
+def stretch(s: Array, shape: float) -> Array:
+    r"""Evaluate the reduced variate of extreme value theory.
+
+    .. math:: g = \log(1 + \xi s) / \xi, \qquad g = s \text{ at } \xi = 0
+
+    ``log1p(x) / x`` is accurate for every x but 0, so that no series is needed. Values of s past
+    the end of the support give an infinite g on the side of that end.
+    """
+    if shape == 0.0:
+        return s
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(np.log1p(np.maximum(shape * s, -1.0)) / shape)
+
+
+def unstretch(g: Array, shape: float) -> Array:
+    r"""Invert :func:`stretch`: :math:`s = (e^{\xi g} - 1) / \xi`."""
+    if shape == 0.0:
+        return g
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = g * exprel(shape * g)
+    # inf * exprel(-inf) is undefined in floating point; its limit is the end of the support
+    return np.where(np.isinf(g) & (shape * g < 0.0), -1.0 / shape, s)
+
+
+def stretch_slope(s: Array, shape: float) -> Array:
+    r"""Evaluate dg/dxi of :func:`stretch` at fixed s.
+
+    .. math:: \partial g / \partial\xi = s^2 \, \frac{x/(1+x) - \log(1+x)}{x^2}, \qquad x = \xi s
+    """
+    x = shape * s
+    near = np.abs(x) < _SERIES_RADIUS
+    safe = np.where(near, 1.0, x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = (safe / (1.0 + safe) - np.log1p(safe)) / safe**2
+    series = np.polynomial.polynomial.polyval(np.where(near, x, 0.0), _SLOPE_SERIES)
+    return np.asarray(s * s * np.where(near, series, far))

@@ -1,0 +1,298 @@
+"""The fitted model: an immutable record of the data, the parameters, and how the fit went."""
+
+from __future__ import annotations
+
+import functools
+import html
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.special import ndtr
+
+from xcopula import prediction
+from xcopula.errors import MarginalWarning
+from xcopula.inference import Conditioned, resolve_method
+from xcopula.marginals import Marginal
+from xcopula.observations import Observations
+from xcopula.posterior import Posterior
+from xcopula.prediction import Chunks, Target
+from xcopula.process import Process
+from xcopula.selection import EXTREME_SCORE, Candidate
+
+__all__ = ["CopulaModel", "warn_of_extreme_scores"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CopulaModel:
+    """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.
+
+    Attributes
+    ----------
+    observations : Observations
+        The data, as arrays with their coordinate system.
+    process : Process
+        Kernels, coupling and marginal laws.
+    theta : ndarray
+        The parameters, on unconstrained scales.
+    method : str
+        Inference method.
+    log_likelihood : float
+    converged : bool
+        Whether the optimiser says so; ``message`` says why not.
+    message : str
+    evaluations : int
+        Likelihood evaluations of step two.
+    candidates : tuple
+        For each task, the kernels and laws that step one compared, the best first.
+    """
+
+    observations: Observations
+    process: Process
+    theta: FloatArray
+    method: str
+    log_likelihood: float
+    converged: bool
+    message: str
+    evaluations: int
+    candidates: tuple[tuple[Candidate, ...], ...]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the variables, the primary first."""
+        return self.observations.names
+
+    @property
+    def marginals(self) -> tuple[Marginal, ...]:
+        """Marginal laws at their fitted parameters, in the order of the tasks."""
+        return self.process.split(self.theta)[1]
+
+    @functools.cached_property
+    def conditioned(self) -> Conditioned:
+        """The process conditioned on the observations, computed on first use."""
+        method = resolve_method(self.method)
+        return method.condition(self.process, self.observations.sample, self.theta)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The factorisation is large and quickly made again: it does not travel.
+        return {k: v for k, v in self.__dict__.items() if k != "conditioned"}
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        sample = self.observations.sample
+        return (self.method, self.process, self.theta, sample.inputs, sample.values)
+
+    def predict(
+        self,
+        target: Target,
+        quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
+        *,
+        chunks: Chunks = None,
+        of: str = "observation",
+        mask: str | xr.DataArray | None = None,
+    ) -> xr.Dataset:
+        """Predict quantiles of the primary variable; see :func:`xcopula.predict`."""
+        return prediction.predict(self, target, quantiles, chunks=chunks, of=of, mask=mask)
+
+    def posterior(
+        self,
+        target: Target,
+        *,
+        chunks: Chunks = None,
+        of: str = "observation",
+        mask: str | xr.DataArray | None = None,
+    ) -> Posterior:
+        """Return the full posterior of the primary variable; see :func:`xcopula.predict`."""
+        return prediction.posterior(self, target, chunks=chunks, of=of, mask=mask)
+
+    def loo(self) -> xr.Dataset:
+        """Predict each observation of the primary from all others, without refitting.
+
+        Returns
+        -------
+        Dataset
+            On dim ``observation``: ``observed``, ``median``, ``lower`` and ``upper`` (90 %), the
+            ``pit``, the ``log_score`` (log predictive density), and the latent ``score``, ``mean``
+            and ``std``.
+        """
+        sample = self.observations.sample
+        task = sample.task(0)
+        moments = self.conditioned.leave_one_out()
+        mean, std = moments.mean[task], np.sqrt(moments.variance[task])
+        marginal = self.marginals[0]
+        observed = sample.values[task]
+        score = marginal.to_normal(observed)
+        error = (score - mean) / std
+        log_score = marginal.log_density(observed) + 0.5 * (score**2 - error**2) - np.log(std)
+        band = 1.6448536269514722
+        variables = {
+            "observed": observed,
+            "median": marginal.from_normal(mean),
+            "lower": marginal.from_normal(mean - band * std),
+            "upper": marginal.from_normal(mean + band * std),
+            "pit": ndtr(error),
+            "log_score": log_score,
+            "score": score,
+            "mean": mean,
+            "std": std,
+        }
+        sites = self.observations.sites[task]
+        return xr.Dataset(
+            {name: ("observation", values) for name, values in variables.items()},
+            coords={
+                axis.name: ("observation", column)
+                for axis, column in zip(self.observations.coordinates.axes, sites.T, strict=True)
+            },
+        )
+
+    @property
+    def parameters(self) -> xr.Dataset:
+        """Fitted parameters by their natural names, length scales in units of the coordinates."""
+        covariance = self.process.covariance
+        theta, marginals = self.process.split(self.theta)
+        system = self.observations.coordinates
+        groups = [g.name for g in system.groups]
+        starts = np.cumsum([0, *(len(g.axes) for g in system.groups)])[:-1]
+        # With a scale for each column the length is in units of the extent; see `scaling`.
+        unit = [
+            1.0 if g.ard else system.scale[s] for g, s in zip(system.groups, starts, strict=True)
+        ]
+        lengths = np.exp(covariance.part(theta, "length")) * np.reshape(unit, (1, -1, 1))
+        matrices = covariance.matrices(theta)
+        shares = np.diagonal(matrices, axis1=1, axis2=2)
+        root = np.sqrt(shares)
+        correlations = matrices / root[:, :, None] / root[:, None, :]
+        names = sorted({k for m in marginals for k in m.parameters})
+        table = [[m.parameters.get(k, np.nan) for k in names] for m in marginals]
+        state = covariance.state(theta)
+        return xr.Dataset(
+            {
+                "kernel": ("task", [k.name for k in covariance.kernels]),
+                "marginal": ("task", [m.name for m in marginals]),
+                "length_scale": (
+                    ("structure", "group", "task"),
+                    np.broadcast_to(lengths, (*lengths.shape[:2], covariance.tasks)).copy(),
+                    {"units": ", ".join(g.units for g in system.groups)},
+                ),
+                "scaling": ("axis", state.scaling * np.array(system.scale)),
+                "variance": (("structure", "task"), shares[:-1]),
+                "nugget": ("task", shares[-1]),
+                "correlation": (("structure", "task", "other"), correlations[:-1]),
+                "nugget_correlation": (("task", "other"), correlations[-1]),
+                "marginal_parameter": (("task", "parameter"), np.reshape(table, (-1, len(names)))),
+            },
+            coords={
+                "task": list(self.tasks),
+                "other": list(self.tasks),
+                "group": groups,
+                "structure": np.arange(covariance.structures),
+                "axis": list(system.names),
+                "parameter": names,
+            },
+        )
+
+    def summary(self) -> str:
+        """Describe the model in a few lines of text."""
+        p = self.parameters
+        sample = self.observations.sample
+        covariance = self.process.covariance
+        lines = [
+            f"Multi-task Gaussian copula process of {self.tasks[0]!r}"
+            + (f" with {', '.join(map(repr, self.tasks[1:]))}" if len(self.tasks) > 1 else ""),
+            f"  method {self.method!r}, coupling {covariance.coupling!r}, "
+            f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
+            f"{covariance.noise} nugget",
+            f"  log-likelihood {self.log_likelihood:.2f} with {self.theta.size} parameters, "
+            + ("converged" if self.converged else f"NOT converged ({self.message})")
+            + f" after {self.evaluations} evaluations",
+            f"  {sample.size} observations, inputs "
+            + " x ".join(
+                f"{g.name}({', '.join(a.name for a in g.axes)})"
+                for g in self.observations.coordinates.groups
+            ),
+            "",
+        ]
+        rows = [("task", "values", "kernel", "length scale", "nugget", "marginal", "parameters")]
+        for i, name in enumerate(self.tasks):
+            lengths = p["length_scale"].values[:, :, i].ravel()
+            law = self.marginals[i]
+            rows.append(
+                (
+                    name,
+                    str(sample.task(i).stop - sample.task(i).start),
+                    str(p["kernel"].values[i]),
+                    ", ".join(f"{length:.3g}" for length in lengths)
+                    + f" {p['length_scale'].attrs['units']}".rstrip(", "),
+                    f"{p['nugget'].values[i]:.3f}",
+                    law.name,
+                    ", ".join(f"{k} {v:.4g}" for k, v in law.parameters.items()),
+                )
+            )
+        lines += _table(rows)
+        if len(self.tasks) > 1:
+            lines.append("")
+            correlations = p["correlation"].values[:, 0, 1:].T
+            nuggets = p["nugget_correlation"].values[0, 1:]
+            lines += _table(
+                [("correlation with " + self.tasks[0], "signal", "nugget")]
+                + [
+                    (n, ", ".join(f"{v:+.2f}" for v in row), f"{v:+.2f}")
+                    for n, row, v in zip(self.tasks[1:], correlations, nuggets, strict=True)
+                ]
+            )
+        return "\n".join(lines)
+
+    @property
+    def selection(self) -> xr.Dataset:
+        """What step one compared, on dim ``candidate``: the best of each task has rank 0."""
+        flat = [
+            (t, k, c)
+            for t, table in zip(self.tasks, self.candidates, strict=True)
+            for k, c in enumerate(table)
+        ]
+        columns = {
+            "task": [t for t, _, _ in flat],
+            "rank": [k for _, k, _ in flat],
+            "kernel": [c.kernel.name for _, _, c in flat],
+            "marginal": [c.marginal.name for _, _, c in flat],
+            "log_likelihood": [c.log_likelihood for _, _, c in flat],
+            "aic": [c.aic for _, _, c in flat],
+            "largest_score": [c.largest_score for _, _, c in flat],
+        }
+        return xr.Dataset({name: ("candidate", values) for name, values in columns.items()})
+
+    def __repr__(self) -> str:
+        return f"<xcopula.CopulaModel>\n{self.summary()}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>{self.parameters._repr_html_()}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def warn_of_extreme_scores(model: CopulaModel) -> None:
+    """Warn of observations that their marginal law takes for next to impossible."""
+    sample = model.observations.sample
+    for i, (name, marginal) in enumerate(zip(model.tasks, model.marginals, strict=True)):
+        values = sample.values[sample.task(i)]
+        scores = marginal.to_normal(values)
+        worst = int(np.argmax(np.abs(scores)))
+        if abs(scores[worst]) > EXTREME_SCORE:
+            warnings.warn(
+                f"The {marginal.name} law of {name!r} takes its value {values[worst]:g} for "
+                f"{scores[worst]:+.1f} standard deviations, which distorts predictions near it. "
+                "Use a law with heavier tails ('gev', 't', 'parzen' or 'auto'), or mask the value.",
+                MarginalWarning,
+                stacklevel=3,
+            )

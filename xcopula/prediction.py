@@ -1,0 +1,181 @@
+"""Predict the primary variable of a model on any labelled target."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from xcopula import blocks
+from xcopula.posterior import Posterior
+
+if TYPE_CHECKING:
+    from xcopula.inference import Conditioned
+    from xcopula.marginals import Marginal
+    from xcopula.model import CopulaModel
+
+__all__ = ["Chunks", "Target", "posterior", "predict"]
+
+Chunks = int | str | Mapping[str, Any] | None
+Target = xr.Dataset | xr.DataArray
+
+_OF = ("observation", "signal")
+
+
+def predict(
+    model: CopulaModel,
+    target: Target,
+    quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
+    *,
+    chunks: Chunks = None,
+    of: str = "observation",
+    mask: str | xr.DataArray | None = None,
+) -> xr.Dataset:
+    """Predict quantiles of the primary variable.
+
+    Parameters
+    ----------
+    model : CopulaModel
+    target : Dataset or DataArray
+        Carries the model's coordinates: dims of a grid, coordinates of scattered points, or
+        scalars. Cells with a NaN coordinate come back as NaN.
+    quantiles : float or sequence of float
+        Levels strictly between 0 and 1.
+    chunks : int, str or mapping, optional
+        Chunks of the result, which is then lazy. None follows the target: lazy where it is
+        chunked, in memory where it is not.
+    of : {"observation", "signal"}
+        What is predicted: a value as it would be observed, or the signal without the nugget. At a
+        site where the primary was observed the former is that very value.
+    mask : str or DataArray, optional
+        Boolean, or the name of a variable of the target: False cells are NaN and cost nothing.
+
+    Returns
+    -------
+    Dataset
+        A variable of the primary's name with a first dim ``quantile`` (a scalar coordinate for one
+        number), the target's dims and coordinates, and the primary's attributes.
+
+    Raises
+    ------
+    CoordinateError
+        If the target lacks a coordinate, or has other units.
+    ValueError
+        If a level, ``of`` or the mask is not valid.
+    """
+    result = posterior(model, target, chunks=chunks, of=of, mask=mask)
+    return result.quantile(quantiles).to_dataset()
+
+
+def posterior(
+    model: CopulaModel,
+    target: Target,
+    *,
+    chunks: Chunks = None,
+    of: str = "observation",
+    mask: str | xr.DataArray | None = None,
+) -> Posterior:
+    """Return the full posterior of the primary variable on a target; see :func:`predict`."""
+    if of not in _OF:
+        raise ValueError(f"`of` is one of {_OF}, found {of!r}.")
+    if not isinstance(target, xr.Dataset | xr.DataArray):
+        raise TypeError(f"The target is a Dataset or DataArray, found {type(target).__name__}.")
+    system = model.observations.coordinates
+    arrays = [*system.find_in(target), _mask(target, mask)]
+    dims = _dims(target, arrays)
+    arrays = [a.transpose(*(d for d in dims if d in a.dims)) for a in arrays]
+    sizes = {d: a.sizes[d] for a in arrays for d in a.dims}
+    options = {
+        "missing": [tuple(k for k, d in enumerate(dims) if d not in a.dims) for a in arrays],
+        "system": system,
+        "nugget": of == "observation",
+    }
+    layout = _chunks(target, dims, sizes, chunks)
+    marginal: Any
+    if layout is None:
+        moments = blocks.latent(
+            *(a.values for a in arrays), conditioned=model.conditioned, **options
+        )
+        marginal = model.marginals[0]
+    else:
+        import dask
+
+        # One node for the model, one for what is conditioned on it: blocks refer to these.
+        node = dask.delayed(model, pure=True, traverse=False)
+        moments = blocks.latent_lazily(
+            [a.data for a in arrays],
+            [a.dims for a in arrays],
+            dims,
+            layout,
+            conditioned=dask.delayed(_conditioned, pure=True)(node),
+            **options,
+        )
+        marginal = dask.delayed(_primary_marginal, pure=True)(node)
+    return Posterior(
+        name=model.tasks[0],
+        moments=moments,
+        dims=dims,
+        coords={n: c for n, c in target.coords.items() if set(c.dims) <= set(dims)},
+        attrs=dict(model.observations.attrs[0]),
+        marginal=marginal,
+    )
+
+
+def _conditioned(model: CopulaModel) -> Conditioned:
+    return model.conditioned
+
+
+def _primary_marginal(model: CopulaModel) -> Marginal:
+    return model.marginals[0]
+
+
+def _mask(target: Target, mask: str | xr.DataArray | None) -> xr.DataArray:
+    if mask is None:
+        return xr.DataArray(True)
+    if isinstance(mask, str):
+        if mask not in target.coords and mask not in getattr(target, "data_vars", ()):
+            raise ValueError(f"The target has no variable {mask!r} to use as a mask.")
+        mask = target[mask]
+    if mask.dtype != bool:
+        raise ValueError(
+            f"A mask is boolean, found dtype {mask.dtype}. Use `mask.astype(bool)` or a comparison."
+        )
+    return mask
+
+
+def _dims(target: Target, arrays: Sequence[xr.DataArray]) -> tuple[Hashable, ...]:
+    """Return the dims of the result, in the order that the target shows them."""
+    needed = {d for a in arrays[:-1] for d in a.dims}
+    foreign = [d for d in arrays[-1].dims if d not in needed]
+    if foreign:
+        raise ValueError(f"The mask has dims {foreign} that the target's coordinates lack.")
+    shown = list(target.dims)
+    for variable in getattr(target, "data_vars", {}).values():
+        if needed <= set(variable.dims):
+            shown = list(variable.dims)
+            break
+    return tuple(d for d in shown if d in needed)
+
+
+def _chunks(
+    target: Target, dims: tuple[Hashable, ...], sizes: Mapping[Hashable, int], chunks: Chunks
+) -> dict[Hashable, tuple[int, ...]] | None:
+    """Return the chunks of each dim, or None for a result in memory."""
+    own = target.chunksizes
+    if not dims or (chunks is None and not any(d in own for d in dims)):
+        return None
+    from dask.array.core import normalize_chunks
+
+    if isinstance(chunks, Mapping):
+        unknown = [d for d in chunks if d not in dims]
+        if unknown:
+            raise ValueError(f"`chunks` names {unknown}; the dims of the result are {list(dims)}.")
+        wanted = tuple(chunks.get(str(d), own.get(d, -1)) for d in dims)
+    elif chunks is None:
+        wanted = tuple(own.get(d, -1) for d in dims)
+    else:
+        wanted = (chunks,) * len(dims)
+    shape = tuple(sizes[d] for d in dims)
+    return dict(zip(dims, normalize_chunks(wanted, shape, dtype=np.float64), strict=True))
