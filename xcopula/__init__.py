@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xcopula.fitting import fit
     from xcopula.model import CopulaModel
     from xcopula.posterior import Posterior
-    from xcopula.prediction import posterior, predict
+    from xcopula.prediction import predict
 
 __version__ = "0.1.0"
 
@@ -30,7 +30,6 @@ __all__ = [
     "fit",
     "marginals",
     "plot",
-    "posterior",
     "predict",
 ]
 
@@ -38,7 +37,6 @@ _HOMES = {
     "CopulaModel": "xcopula.model",
     "Posterior": "xcopula.posterior",
     "fit": "xcopula.fitting",
-    "posterior": "xcopula.prediction",
     "predict": "xcopula.prediction",
 }
 

@@ -111,7 +111,8 @@ class CoordinateSystem:
     def to_columns(self, coordinates: Sequence[npt.NDArray[np.float64]]) -> FloatArray:
         """Scale raw coordinates, one (m,) array for each axis, to inputs (d, m)."""
         raw = np.stack([np.asarray(c, np.float64) for c in coordinates])
-        return (raw - np.array(self.centre)[:, None]) / np.array(self.scale)[:, None]
+        columns: FloatArray = (raw - np.array(self.centre)[:, None]) / np.array(self.scale)[:, None]
+        return columns
 
     def find_in(self, target: xr.Dataset | xr.DataArray) -> list[xr.DataArray]:
         """Return the coordinates of a prediction target, one for each axis.

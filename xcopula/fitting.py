@@ -1,7 +1,9 @@
 """Fit a multi-task copula process to labelled data: the report's two steps.
 
 Step one fits each task alone and chooses its kernel and marginal law (:mod:`xcopula.selection`).
-Step two starts there and maximises the likelihood over all parameters together.
+Step two starts there and maximises the likelihood over all parameters together. Where the primary's
+law was left to choose, the runners-up get the same chance and leave-one-out decides: a law's
+likelihood says how well it describes the values, its score how well it predicts them.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import logging
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +25,18 @@ from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Marginal
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.model import CopulaModel, warn_of_extreme_scores
+from xcopula.model import CopulaModel, LawTrial, warn_of_extreme_scores
 from xcopula.observations import Data, Observations, observe
 from xcopula.optimisation import minimise_from
 from xcopula.process import Process, Sample
-from xcopula.selection import Candidate, penalised, select, select_shared, starting_point
+from xcopula.selection import (
+    Candidate,
+    penalised,
+    select,
+    select_shared,
+    shortlist,
+    starting_point,
+)
 
 __all__ = ["fit"]
 
@@ -125,7 +135,13 @@ def fit(
 
     sample = observations.sample
     tables = [
-        select(sample.select([i]), groups, structures, k and [k], m and [m])
+        select(
+            sample.select([i]),
+            groups,
+            structures,
+            None if k is None else [k],
+            None if m is None else [m],
+        )
         for i, (k, m) in enumerate(zip(families, laws, strict=True))
     ]
     if coupling != "convolution":
@@ -138,27 +154,54 @@ def fit(
 
     covariance = Covariance(tuple(c.kernel for c in chosen), groups, coupling, structures, noise)
     process = Process(covariance, tuple(c.marginal for c in chosen))
-    starts = _starts(process, sample, chosen, restarts, seed)
-    optimum = minimise_from(
-        penalised(process, sample, algorithm.objective),
-        starts,
-        process.bounds(),
-        progress=callback and (lambda k, value, theta: callback(k, -value, theta)),
-    )
-    nll, _ = algorithm.objective(process, sample, optimum.theta)
-    model = CopulaModel(
-        observations=observations,
-        process=process,
-        theta=optimum.theta,
-        method=method,
-        log_likelihood=-nll,
-        converged=optimum.converged,
-        message=optimum.message,
-        evaluations=optimum.evaluations,
-        candidates=tuple(tuple(table) for table in tables),
-    )
+
+    def finish(process: Process, starts: list[FloatArray]) -> CopulaModel:
+        optimum = minimise_from(
+            penalised(process, sample, algorithm.objective),
+            starts,
+            process.bounds(),
+            progress=callback and (lambda k, value, theta: callback(k, -value, theta)),
+        )
+        nll, _ = algorithm.objective(process, sample, optimum.theta)
+        return CopulaModel(
+            observations=observations,
+            process=process,
+            theta=optimum.theta,
+            method=method,
+            log_likelihood=-nll,
+            converged=optimum.converged,
+            message=optimum.message,
+            evaluations=optimum.evaluations,
+            candidates=tuple(tuple(table) for table in tables),
+        )
+
+    model = finish(process, _starts(process, sample, chosen, restarts, seed))
+    model = _choose_primary_law(model, shortlist(tables[0]), finish)
     warn_of_extreme_scores(model)
     return model
+
+
+def _choose_primary_law(
+    first: CopulaModel,
+    laws: list[Marginal],
+    finish: Callable[[Process, list[FloatArray]], CopulaModel],
+) -> CopulaModel:
+    """Refit with other laws of the primary, from where the first fit ended; return the best.
+
+    The best has the lowest leave-one-out CRPS, a proper score in the units of the variable.
+    """
+    models = [first]
+    covariance_theta, marginals = first.process.split(first.theta)
+    for law in laws:
+        if law.name != marginals[0].name:
+            process = Process(first.process.covariance, (law, *marginals[1:]))
+            models.append(finish(process, [process.join(covariance_theta)]))
+    if len(models) == 1:
+        return first
+    trials = [LawTrial(m.marginals[0].name, m.log_likelihood, m.loo_crps()) for m in models]
+    best = models[int(np.argmin([t.crps for t in trials]))]
+    _log.info("Primary's law: %s", trials)
+    return replace(best, law_trials=tuple(sorted(trials, key=lambda t: t.crps)))
 
 
 def _check_names(primary: str, secondary: str | Sequence[str]) -> list[str]:
@@ -212,15 +255,30 @@ def _fitted_laws(
         values = observations.sample.values[observations.sample.task(i)]
         if isinstance(law, Marginal):
             law.check_support(values, name)
+            _check_scores(name, law, values)
             fitted.append(law)
         elif law is None:
             fitted.append(None)
         else:
             try:
-                fitted.append(law.fit(values))
+                own = law.fit(values)
             except SupportError as error:
                 raise SupportError(f"Variable {name!r}: {error}") from None
+            _check_scores(name, own, values)
+            fitted.append(own)
     return fitted
+
+
+def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
+    """Refuse values at the very end of a support, such as zeros under an exponential law."""
+    bad = values[~np.isfinite(law.to_normal(values))]
+    if bad.size:
+        first = ", ".join(str(float(v)) for v in bad[:3])
+        raise SupportError(
+            f"Variable {name!r}: {bad.size} of {values.size} values stand where the {law.name} law "
+            f"has an infinite normal score (first: {first}). Choose a marginal with wider support "
+            "('normal', 'gev', 't', 'parzen') or mask them."
+        )
 
 
 def _starts(

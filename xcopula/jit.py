@@ -1,7 +1,7 @@
-"""Every numba function of the package: covariance fills and the fused gradient contraction.
+r"""Every numba function of the package: covariance fills and the fused gradient contraction.
 
 The functions know nothing of kernel families. A stationary correlation reaches them as a table:
-piecewise polynomials in the position :math:`p = k \\sqrt{r / R}` on ``k`` cells, zero beyond the
+piecewise polynomials in the position :math:`p = k \sqrt{r / R}` on ``k`` cells, zero beyond the
 range ``R`` (see :mod:`xcopula.kernels.tables`). So an entry costs two square roots and a Horner
 scheme, whatever special functions the kernel is made of.
 
@@ -173,7 +173,7 @@ def fill_cross(
 
 @kernel
 def _correlations_and_slopes(squared, count, inverse_range, coefficients, value, slope):
-    """As :func:`_correlations`, with the logarithmic slope :math:`r \\kappa'(r)` as well."""
+    r"""As :func:`_correlations`, with the logarithmic slope :math:`r \kappa'(r)` as well."""
     cells = coefficients.shape[0] - 1
     for b in range(count):
         value[b] = math.sqrt(math.sqrt(squared[b]) * inverse_range) * cells
@@ -189,7 +189,7 @@ def _correlations_and_slopes(squared, count, inverse_range, coefficients, value,
 
 @kernel
 def _weighted_sensitivity(squared, count, inverse_range, coefficients, weights):
-    """Sum of weights times a cubic table of :math:`\\partial\\kappa / \\partial\\log l`."""
+    r"""Sum of weights times a cubic table of :math:`\partial\kappa / \partial\log l`."""
     cells = coefficients.shape[0] - 1
     total = 0.0
     for b in range(count):
@@ -220,7 +220,7 @@ def contract_gradient(
     d_sensitivity,
     d_scaling,
 ):
-    """Contract :math:`K^{-1} - \\alpha\\alpha'` with every derivative of K in one pass over pairs.
+    r"""Contract :math:`K^{-1} - \alpha\alpha'` with every derivative of K in one pass over pairs.
 
     The diagonal is left out: it is one whatever the parameters are.
 
@@ -239,7 +239,7 @@ def contract_gradient(
         Adds to entry (i, j), j <= i, the derivative by the amplitude.
     d_nugget : ndarray (t, t)
     d_slope, d_sensitivity : ndarray (tables,)
-        Adds the derivative by :math:`-\\log r`, and by the first log length scale, per table.
+        Adds the derivative by :math:`-\log r`, and by the first log length scale, per table.
     d_scaling : ndarray (d,)
         Adds the derivative by the log scale of each column.
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -29,10 +30,7 @@ JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 @functools.cache
 def _routine(library: str, name: str) -> Callable[..., None]:
     """Return a BLAS or LAPACK routine as a ctypes function, arguments passed by reference."""
-    if library == "blas":
-        from scipy.linalg import cython_blas as module
-    else:
-        from scipy.linalg import cython_lapack as module
+    module: Any = importlib.import_module(f"scipy.linalg.cython_{library}")
     capsule = module.__pyx_capi__[name]
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]

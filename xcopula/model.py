@@ -7,14 +7,14 @@ import html
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 from scipy.special import ndtr
 
-from xcopula import prediction
+from xcopula import prediction, predictive
 from xcopula.errors import MarginalWarning
 from xcopula.inference import Conditioned, resolve_method
 from xcopula.marginals import Marginal
@@ -24,9 +24,17 @@ from xcopula.prediction import Chunks, Target
 from xcopula.process import Process
 from xcopula.selection import EXTREME_SCORE, Candidate
 
-__all__ = ["CopulaModel", "warn_of_extreme_scores"]
+__all__ = ["CopulaModel", "LawTrial", "warn_of_extreme_scores"]
 
 FloatArray = npt.NDArray[np.float64]
+
+
+class LawTrial(NamedTuple):
+    """A marginal law of the primary, tried in the whole model."""
+
+    marginal: str
+    log_likelihood: float
+    crps: float
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,6 +59,8 @@ class CopulaModel:
         Likelihood evaluations of step two.
     candidates : tuple
         For each task, the kernels and laws that step one compared, the best first.
+    law_trials : tuple of LawTrial
+        The primary's laws that were compared by leave-one-out in the whole model, the best first.
     """
 
     observations: Observations
@@ -62,6 +72,7 @@ class CopulaModel:
     message: str
     evaluations: int
     candidates: tuple[tuple[Candidate, ...], ...]
+    law_trials: tuple[LawTrial, ...] = ()
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -117,8 +128,8 @@ class CopulaModel:
         -------
         Dataset
             On dim ``observation``: ``observed``, ``median``, ``lower`` and ``upper`` (90 %), the
-            ``pit``, the ``log_score`` (log predictive density), and the latent ``score``, ``mean``
-            and ``std``.
+            ``pit``, the ``crps`` in the variable's units, the ``log_score`` (log predictive
+            density), and the latent ``score``, ``mean`` and ``std``.
         """
         sample = self.observations.sample
         task = sample.task(0)
@@ -136,6 +147,7 @@ class CopulaModel:
             "lower": marginal.from_normal(mean - band * std),
             "upper": marginal.from_normal(mean + band * std),
             "pit": ndtr(error),
+            "crps": predictive.crps(mean, std, marginal, observed),
             "log_score": log_score,
             "score": score,
             "mean": mean,
@@ -149,6 +161,10 @@ class CopulaModel:
                 for axis, column in zip(self.observations.coordinates.axes, sites.T, strict=True)
             },
         )
+
+    def loo_crps(self) -> float:
+        """Return the mean leave-one-out CRPS of the primary."""
+        return float(self.loo()["crps"].mean())
 
     @property
     def parameters(self) -> xr.Dataset:
@@ -245,6 +261,9 @@ class CopulaModel:
                     for n, row, v in zip(self.tasks[1:], correlations, nuggets, strict=True)
                 ]
             )
+        if self.law_trials:
+            trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in self.law_trials)
+            lines += ["", f"  leave-one-out CRPS by law of {self.tasks[0]}: {trials}"]
         return "\n".join(lines)
 
     @property

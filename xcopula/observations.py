@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.coordinates import Coords, CoordinateSystem, find_coordinates
+from xcopula.coordinates import CoordinateSystem, Coords, find_coordinates
 from xcopula.errors import CoordinateError
 from xcopula.process import Sample
 
@@ -93,6 +93,12 @@ def _load(data: Data, names: Sequence[str]) -> dict[str, xr.DataArray]:
         if name not in available:
             raise KeyError(f"No variable {name!r} in the data; it has {available}.")
     lazy = {name: data[name] for name in names}
+    for name, array in lazy.items():
+        if not isinstance(array, xr.DataArray):
+            raise TypeError(
+                f"Variable {name!r} is a {type(array).__name__}; a mapping holds DataArrays, which "
+                "carry their coordinates."
+            )
     if all(array.chunks is None for array in lazy.values()):
         return lazy
     import dask
@@ -110,7 +116,7 @@ def _merged(arrays: dict[str, xr.DataArray], coords: Coords) -> xr.Dataset:
             merged = merged.assign_coords(new)
         except ValueError:  # other sizes of the same dim: names and attributes are what counts
             merged = merged.assign_coords(
-                {n: c.variable.isel({d: 0 for d in c.dims}) for n, c in new.items()}
+                {n: c.variable.isel(dict.fromkeys(c.dims, 0)) for n, c in new.items()}
             )
     return merged
 
@@ -130,6 +136,13 @@ def _flatten(
             f"Variable {name!r} has no coordinate {missing[0]!r}; it has "
             f"coords {[str(c) for c in array.coords]}. Every variable needs all of {system.names}."
         )
+    for axis in system.axes:
+        units = str(array[axis.name].attrs.get("units", "")).strip()
+        if units and axis.units and units != axis.units:
+            raise CoordinateError(
+                f"The coordinate {axis.name!r} of variable {name!r} is in {units!r}, that of another "
+                f"variable in {axis.units!r}. Convert one and set its `units` attribute."
+            )
     axes = [array[n].reset_coords(drop=True) for n in system.names]
     covered = {d for axis in axes for d in axis.dims}
     free = [str(d) for d in array.dims if d not in covered and array.sizes[d] > 1]
@@ -191,6 +204,6 @@ def _refuse_duplicates(
         )
         raise ValueError(
             f"Variable {name!r} has several values at {repeated.size} of its sites (first: "
-            f"{shown}). A site has one value: average them, for example with `groupby(...).mean()`, "
-            "or keep one."
+            f"{shown}). A site has one value: average them, with `groupby(...).mean()` say, or "
+            "keep one."
         )

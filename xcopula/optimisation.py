@@ -45,7 +45,7 @@ def minimise(
     Where the function is infinite (a value left its law's support, a matrix was not positive
     definite) the search meets a wall that leads back to the best point so far.
     """
-    from scipy.optimize import minimize
+    from scipy.optimize import Bounds, minimize
 
     best_value, best_theta = np.inf, start
 
@@ -80,7 +80,7 @@ def minimise(
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=bounds,
+        bounds=Bounds(bounds[:, 0], bounds[:, 1]),
         callback=report,
         options={"maxiter": iterations, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-3},
     )

@@ -12,7 +12,6 @@ import xarray as xr
 
 from xcopula import blocks, predictive
 
-
 __all__ = ["Posterior"]
 
 FloatArray = npt.NDArray[np.float64]

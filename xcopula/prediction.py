@@ -85,9 +85,10 @@ def posterior(
     system = model.observations.coordinates
     arrays = [*system.find_in(target), _mask(target, mask)]
     dims = _dims(target, arrays)
+    xr.align(*arrays, join="exact", copy=False)  # a mask of other labels or sizes is an error
     arrays = [a.transpose(*(d for d in dims if d in a.dims)) for a in arrays]
     sizes = {d: a.sizes[d] for a in arrays for d in a.dims}
-    options = {
+    options: dict[str, Any] = {
         "missing": [tuple(k for k, d in enumerate(dims) if d not in a.dims) for a in arrays],
         "system": system,
         "nugget": of == "observation",
@@ -138,6 +139,10 @@ def _mask(target: Target, mask: str | xr.DataArray | None) -> xr.DataArray:
         if mask not in target.coords and mask not in getattr(target, "data_vars", ()):
             raise ValueError(f"The target has no variable {mask!r} to use as a mask.")
         mask = target[mask]
+    if not isinstance(mask, xr.DataArray):
+        raise TypeError(
+            f"A mask is a DataArray or the name of a variable, found {type(mask).__name__}."
+        )
     if mask.dtype != bool:
         raise ValueError(
             f"A mask is boolean, found dtype {mask.dtype}. Use `mask.astype(bool)` or a comparison."

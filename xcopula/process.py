@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -45,7 +46,7 @@ class Sample:
     def of(cls, inputs: list[FloatArray], values: list[FloatArray]) -> Sample:
         """Join the tasks' inputs, each (n_i, d), and values."""
         return cls(
-            inputs=np.require(np.concatenate(inputs).T, np.float64, "CW"),
+            inputs=np.require(np.concatenate(inputs).T, np.float64, ["C", "W"]),
             offsets=np.cumsum([0, *map(len, values)], dtype=np.int64),
             values=np.concatenate(values),
         )
@@ -88,8 +89,10 @@ class Process:
     @property
     def slices(self) -> list[slice]:
         """Where each marginal's parameters stand in theta."""
-        stops = np.cumsum([self.covariance.size, *(m.theta.size for m in self.marginals)])
-        return [slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True)]
+        stops = itertools.accumulate(
+            (m.theta.size for m in self.marginals), initial=self.covariance.size
+        )
+        return [slice(a, b) for a, b in itertools.pairwise(stops)]
 
     @property
     def size(self) -> int:

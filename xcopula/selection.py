@@ -22,12 +22,15 @@ from xcopula.marginals import MARGINALS, Marginal
 from xcopula.optimisation import Objective, minimise
 from xcopula.process import Process, Sample
 
-__all__ = ["EXTREME_SCORE", "Candidate", "penalised", "select", "select_shared"]
+__all__ = ["EXTREME_SCORE", "Candidate", "penalised", "select", "select_shared", "shortlist"]
 
 FloatArray = npt.NDArray[np.float64]
 
 EXTREME_SCORE = 5.0
 _FIRST_KERNEL = "matern32"
+# Laws this close to the best in AIC are worth a second look, but not more than so many.
+_CLOSE_AIC = 20.0
+_SHORTLIST = 3
 
 
 @dataclass(frozen=True)
@@ -147,3 +150,21 @@ def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
         totals[kernel] = sum(c.aic for c in best)
     shared = min(totals, key=lambda k: totals[k])
     return [sorted(t, key=lambda c: (c.kernel != shared, c.rank)) for t in tables]
+
+
+def shortlist(table: list[Candidate]) -> list[Marginal]:
+    """Return the laws of one task that are close to the best, each at its best fit."""
+    best = table[0]
+    # Judged under the kernel that all laws were tried with.
+    tried = [c for c in table if c.kernel.name == _common_kernel(table)]
+    close = [
+        c.marginal
+        for c in tried
+        if c.largest_score <= EXTREME_SCORE and c.aic - tried[0].aic <= _CLOSE_AIC
+    ]
+    return [best.marginal, *(m for m in close if m.name != best.marginal.name)][:_SHORTLIST]
+
+
+def _common_kernel(table: list[Candidate]) -> str:
+    names = [c.kernel.name for c in table]
+    return max(set(names), key=lambda n: (names.count(n), n))

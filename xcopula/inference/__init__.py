@@ -12,6 +12,8 @@ A new method is a file beside these and a line here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -35,20 +37,16 @@ class Conditioned(Protocol):
         """Return the moments of each observation's score given all others."""
 
 
-class Method(Protocol):
-    """An inference method."""
+@dataclass(frozen=True)
+class Method:
+    """An inference method: the two functions of its module."""
 
-    @staticmethod
-    def objective(process: Process, sample: Sample, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Return the negative log-likelihood and its gradient."""
-
-    @staticmethod
-    def condition(process: Process, sample: Sample, theta: FloatArray) -> Conditioned:
-        """Condition the process on a sample."""
+    objective: Callable[[Process, Sample, FloatArray], tuple[float, FloatArray]]
+    condition: Callable[[Process, Sample, FloatArray], Conditioned]
 
 
 METHODS: dict[str, Method] = {
-    "full": exact,
+    "full": Method(exact.objective, exact.condition),
 }
 
 

@@ -26,7 +26,7 @@ BATCH_BYTES = 64 * 2**20
 
 
 def _scaled(inputs: FloatArray, state: CovarianceState) -> FloatArray:
-    return np.require(inputs / state.scaling[:, None], np.float64, "CW")
+    return np.require(inputs / state.scaling[:, None], np.float64, ["C", "W"])
 
 
 def _fill(inputs: FloatArray, sample: Sample, state: CovarianceState) -> FloatArray:
@@ -146,7 +146,7 @@ class Conditioned:
         cross = np.empty((min(step, size), self.sample.size))
         for start in range(0, size, step):
             where = slice(start, min(start + step, size))
-            batch = np.require(targets[:, where], np.float64, "CW")
+            batch = np.require(targets[:, where], np.float64, ["C", "W"])
             rows = cross[: batch.shape[1]]
             jit.fill_cross(
                 batch,

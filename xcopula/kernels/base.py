@@ -32,5 +32,7 @@ class Kernel(Protocol):
     def reach(self) -> float:
         """Scaled distance beyond which the correlation is zero."""
 
+    def __hash__(self) -> int: ...
+
     def profile(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the correlation and its first two derivatives by x."""

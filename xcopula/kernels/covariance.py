@@ -161,7 +161,7 @@ class Covariance:
     @property
     def size(self) -> int:
         """Number of parameters."""
-        return self.layout["noise_correlation"][0].stop
+        return int(self.layout["noise_correlation"][0].stop)
 
     def part(self, theta: FloatArray, name: str) -> FloatArray:
         """Return one block of theta as a view of its shape."""

@@ -69,7 +69,7 @@ def _bessel_tables(nu: float) -> tuple[FloatArray, FloatArray]:
 
 def _interpolated(nu: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Look the Bessel forms up: a hundred nanoseconds a value become five."""
-    flat = np.require(x, np.float64, "CW").reshape(-1)
+    flat = np.require(x, np.float64, ["C", "W"]).reshape(-1)
     out = np.empty((2, flat.size))
     for row, table in zip(out, _bessel_tables(nu), strict=True):
         # The table reads the fourth root of its first argument.

@@ -38,7 +38,7 @@ def normal_score(log_cdf: Array, log_sf: Array) -> Array:
     """Turn the logarithms of F(y) and 1 - F(y) into z, using the smaller of the two."""
     lower = log_cdf <= log_sf
     magnitude = ndtri_exp(np.where(lower, log_cdf, log_sf))
-    return np.where(lower, magnitude, -magnitude)
+    return np.asarray(np.where(lower, magnitude, -magnitude))
 
 
 def smaller_tail(z: npt.ArrayLike) -> Array:

@@ -1,0 +1,126 @@
+"""The copula process on arrays: samples and the layout of theta."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from scipy import stats
+
+from xcopula.kernels import KERNELS
+from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.marginals import GEV, Exponential, LogNormal, Normal, StudentT
+from xcopula.process import Process, Sample
+
+RNG = np.random.default_rng(0)
+INPUTS = [RNG.uniform(size=(n, 2)) for n in (4, 3, 5)]
+VALUES = [RNG.gamma(2.0, size=n) for n in (4, 3, 5)]
+PROCESS = Process(
+    Covariance((KERNELS["se"], KERNELS["matern12"], KERNELS["matern32"]), (InputGroup(2),)),
+    (LogNormal(0.5, 0.8), GEV(1.0, 2.0, 0.1), Exponential(1.5)),
+)
+
+
+@pytest.fixture
+def sample():
+    """Three tasks of four, three and five observations."""
+    return Sample.of(INPUTS, VALUES)
+
+
+@pytest.fixture
+def theta():
+    """Random covariance parameters with the marginals' own."""
+    return PROCESS.join(reference.random_theta(PROCESS.covariance, np.random.default_rng(1)))
+
+
+def test_sample_joins_tasks_in_order(sample):
+    """Inputs are transposed, contiguous and sorted by task."""
+    assert sample.size == 12
+    assert sample.inputs.flags.c_contiguous
+    np.testing.assert_array_equal(sample.offsets, [0, 4, 7, 12])
+    for i in range(3):
+        np.testing.assert_array_equal(sample.inputs[:, sample.task(i)].T, INPUTS[i])
+        np.testing.assert_array_equal(sample.values[sample.task(i)], VALUES[i])
+
+
+def test_sample_selects_tasks_in_the_order_asked(sample):
+    """A sub-sample holds the asked tasks, in that order, and stays contiguous."""
+    part = sample.select([2, 0])
+    expected = Sample.of([INPUTS[2], INPUTS[0]], [VALUES[2], VALUES[0]])
+    np.testing.assert_array_equal(part.inputs, expected.inputs)
+    np.testing.assert_array_equal(part.offsets, expected.offsets)
+    np.testing.assert_array_equal(part.values, expected.values)
+    assert part.inputs.flags.c_contiguous
+
+
+def test_task_without_observations():
+    """A task may have no observation at all."""
+    sample = Sample.of([INPUTS[0], np.empty((0, 2))], [VALUES[0], np.empty(0)])
+    assert sample.values[sample.task(1)].size == 0
+    assert sample.inputs.shape == (2, 4)
+
+
+def test_join_and_split_are_inverse(theta):
+    """Theta splits into the covariance's parameters and marginals at theirs."""
+    covariance_theta, marginals = PROCESS.split(theta)
+    np.testing.assert_array_equal(PROCESS.join(covariance_theta), theta)
+    assert marginals == PROCESS.marginals
+    assert theta.size == PROCESS.size
+
+
+def test_split_uses_theta_not_the_starting_values(theta):
+    """Marginals come back with the parameters in theta, each from its own slice."""
+    theta = theta.copy()
+    theta[PROCESS.slices[1]] = [7.0, np.log(3.0), -0.2]
+    _, marginals = PROCESS.split(theta)
+    assert marginals[1].parameters == pytest.approx(GEV(7.0, 3.0, -0.2).parameters)
+    assert marginals[0] == PROCESS.marginals[0]
+
+
+def test_slices_follow_the_covariance_without_gaps():
+    """The marginals' parameters stand one after the other at the end of theta."""
+    stops = [PROCESS.covariance.size, *(s.stop for s in PROCESS.slices)]
+    assert [s.start for s in PROCESS.slices] == stops[:-1]
+    assert stops[-1] == PROCESS.size
+
+
+def test_bounds_contain_the_marginals_start(theta):
+    """There is a box for each parameter and the marginals start inside it."""
+    bounds = PROCESS.bounds()
+    assert bounds.shape == (PROCESS.size, 2)
+    tail = slice(PROCESS.covariance.size, None)
+    assert (bounds[tail, 0] < theta[tail]).all()
+    assert (theta[tail] < bounds[tail, 1]).all()
+
+
+def test_prior_is_the_sum_of_its_parts():
+    """The joint log prior has the gradient of central differences, to 1e-8."""
+    process = Process(PROCESS.covariance, (StudentT(0.0, 1.0, 5.0), *PROCESS.marginals[1:]))
+    theta = process.join(reference.random_theta(process.covariance, np.random.default_rng(2)))
+    value, gradient = process.log_prior(theta)
+    covariance_theta, marginals = process.split(theta)
+    parts = [process.covariance.log_prior(covariance_theta), *(m.log_prior() for m in marginals)]
+    assert value == pytest.approx(sum(v for v, _ in parts))
+    expected = reference.differences(lambda x: process.log_prior(x)[0], theta)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-8)
+
+
+def test_scores_use_each_tasks_own_law(sample, theta):
+    """Normal scores equal those of the scipy distributions, to 1e-9."""
+    expected = [
+        stats.norm.ppf(reference.law(m).cdf(y))
+        for m, y in zip(PROCESS.marginals, VALUES, strict=True)
+    ]
+    np.testing.assert_allclose(
+        PROCESS.scores(theta, sample), np.concatenate(expected), rtol=0, atol=1e-9
+    )
+
+
+def test_description_names_lengths_and_nuggets():
+    """Errors quote the length scales and nuggets of all tasks."""
+    process = Process(PROCESS.covariance, (Normal(), Normal(), Normal()))
+    theta = np.zeros(process.size)
+    process.covariance.part(theta, "length")[:] = np.log([[[0.25, 0.5, 2.0]]])
+    text = process.describe(theta)
+    assert "length_scale=[0.25 0.5  2.  ] (of the extent)" in text
+    assert "nugget=[0.5 0.5 0.5]" in text
