@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +49,8 @@ def demo(output: Path, overwrite: bool) -> None:
     click.echo("Fitting Cd with Ni and Zn: the first run compiles for some seconds.")
     began = time.perf_counter()
     model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], callback=_show_progress)
-    click.echo(f"\rFitted in {time.perf_counter() - began:.1f} s.{' ' * 40}\n")
+    done = f"Fitted in {time.perf_counter() - began:.1f} s."
+    click.echo(f"\r{done:<60}\n" if sys.stdout.isatty() else f"{done}\n")
     click.echo(model.summary())
 
     grid = xcopula.datasets.jura_grid()
@@ -69,7 +71,12 @@ def demo(output: Path, overwrite: bool) -> None:
 
 
 def _show_progress(iteration: int, log_likelihood: float, theta: object) -> None:
-    click.echo(f"\r  iteration {iteration:3d}   log-likelihood {log_likelihood:10.2f}", nl=False)
+    """Rewrite one line on a terminal; in a log, say something now and then."""
+    line = f"  iteration {iteration:3d}   log-likelihood {log_likelihood:10.2f}"
+    if sys.stdout.isatty():
+        click.echo(f"\r{line}", nl=False)
+    elif iteration % 10 == 0:
+        click.echo(line)
 
 
 def _score(predicted: xr.DataArray, observed: xr.DataArray) -> str:

@@ -17,8 +17,10 @@ Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 Progress = Callable[[int, float, FloatArray], object]
 
 _MAX_ITERATIONS = 300
+# An iteration that gains less than this many nats is the last.
+_TOLERANCE = 3e-4
 # A first look at each start, before the most promising one is followed to the end.
-_SCOUT_ITERATIONS = 25
+_SCOUT_ITERATIONS = 15
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def minimise(
             progress(count, best_value, best_theta)
 
     start = np.clip(start, bounds[:, 0], bounds[:, 1])
+    scale = max(1.0, abs(walled(start)[0]))
     result = minimize(
         walled,
         start,
@@ -82,7 +85,7 @@ def minimise(
         method="L-BFGS-B",
         bounds=Bounds(bounds[:, 0], bounds[:, 1]),
         callback=report,
-        options={"maxiter": iterations, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-3},
+        options={"maxiter": iterations, "maxcor": 20, "ftol": _TOLERANCE / scale, "gtol": 1e-3},
     )
     return Optimum(
         best_theta, best_value, bool(result.success), str(result.message), int(result.nfev)
