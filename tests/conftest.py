@@ -8,7 +8,7 @@ import xarray as xr
 
 import xcopula
 
-FIXED = {"kernels": "matern32", "restarts": 0}
+FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 
 
 def simulate_pair(
@@ -80,17 +80,4 @@ def grid() -> xr.Dataset:
             "y": ("y", np.linspace(0.1, 2.9, 6), {"units": "km"}),
             "x": ("x", np.linspace(0.2, 3.8, 7), {"units": "km"}),
         }
-    )
-
-
-@pytest.fixture(scope="session")
-def line():
-    """A two-task model on the one-dimensional toy data."""
-    return xcopula.fit(
-        xcopula.datasets.toy(0),
-        "primary",
-        "cotask",
-        marginals="normal",
-        kernels="matern52",
-        restarts=0,
     )

@@ -7,6 +7,7 @@ Matern formula, cross-kernels from their spectra, the likelihood from ``scipy.st
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -36,7 +37,7 @@ def spectrum(nu, length, dimension, k):
     return constant * (a**2 + k**2) ** (-nu - half)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def cross_kernel(nu1, length1, nu2, length2, dimension, r):
     """Return the Fourier inverse in R^D of the geometric mean of two spectra, at one distance.
 
@@ -65,9 +66,7 @@ def cross_kernel(nu1, length1, nu2, length2, dimension, r):
     zeros = zeros[zeros > 0.0]
     knots = [k for k in knots if k < zeros[0]] + [zeros[0]]
     first = sum(map(integral, [wave] * (len(knots) - 1), knots[:-1], knots[1:]))
-    sums = first + np.cumsum(
-        [integral(wave, a, b) for a, b in zip(zeros[:-1], zeros[1:], strict=True)]
-    )
+    sums = first + np.cumsum([integral(wave, a, b) for a, b in itertools.pairwise(zeros)])
     for _ in range(25):
         sums = 0.5 * (sums[1:] + sums[:-1])
     return (2.0 * math.pi) ** -half * sums[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 
 import dask
@@ -18,7 +19,7 @@ def chunkings(draw: st.DrawFn, size: int) -> tuple[int, ...]:
     """Cut a dimension at random places."""
     cuts = draw(st.sets(st.integers(1, size - 1))) if size > 1 else set()
     edges = [0, *sorted(cuts), size]
-    return tuple(b - a for a, b in zip(edges[:-1], edges[1:], strict=True))
+    return tuple(b - a for a, b in itertools.pairwise(edges))
 
 
 @st.composite

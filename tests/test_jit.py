@@ -51,7 +51,7 @@ def cross(targets, task, sample, state, nugget):
 
 @pytest.mark.parametrize("task", [0, 1, 2])
 def test_cross_equals_the_block_of_the_full_matrix(setting, task):
-    """The covariance of a task's own sites with all others is a row block of the whole, to 1e-15."""
+    """The covariance of a task's own sites with all is a row block of the whole, to 1e-15."""
     sample, _, state = setting
     matrix = _fill(_scaled(sample.inputs, state), sample, state)
     matrix = np.tril(matrix) + np.tril(matrix, -1).T
@@ -134,14 +134,14 @@ def test_contraction_by_amplitude_and_nugget(setting):
     assert (by.scaling == 0.0).all()
 
 
-def test_interpolate_reads_the_root_of_the_distance():
-    """A table of s = sqrt(r / R) that holds s itself returns sqrt(r / R), and zero past R."""
+def test_interpolate_reads_the_fourth_root_of_the_distance():
+    """A table of s = (r / R)^(1/4) that holds s itself returns it, and zero past R."""
     s = np.linspace(0.0, 1.0, 17)
     table = quintic(s, np.ones_like(s), np.zeros_like(s))
     r = np.array([0.0, 0.1, 1.0, 2.99, 3.0, 10.0])
     out = np.empty(r.size)
     jit.interpolate(r**2, 1.0 / 3.0, table, out)
-    np.testing.assert_allclose(out[:4], np.sqrt(r[:4] / 3.0), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(out[:4], (r[:4] / 3.0) ** 0.25, rtol=0, atol=1e-14)
     assert (out[4:] == 0.0).all()
 
 

@@ -62,6 +62,7 @@ class TestSample:
             map(tuple, np.column_stack([direct.sites, direct.sample.values]))
         )
 
+    @pytest.mark.filterwarnings("ignore:The sites of 'b' do not overlap:UserWarning")
     def test_scalar_and_curvilinear_coordinates(self, gridded):
         """A scalar coordinate holds for all of a variable; a 2-D one is read cell by cell."""
         a = gridded["a"].assign_coords(height=2.0)
@@ -149,7 +150,7 @@ class TestErrors:
     def test_too_few_values(self, sites):
         """Fewer than five finite values are no task."""
         few = sites.assign(metal=sites["metal"].where(sites["metal"].notnull().cumsum() < 5))
-        with pytest.raises(ValueError, match="'metal' has 4 finite values of 60.*at least 5"):
+        with pytest.raises(ValueError, match=r"'metal' has 4 finite values of 60.*at least 5"):
             observe(few, ["metal"])
 
     def test_constant(self, sites):
@@ -193,7 +194,7 @@ class TestErrors:
         x = sites["x"].values.copy()
         x[[0, 59]] = np.nan
         lost = sites.assign_coords(x=("site", x, sites["x"].attrs))
-        with pytest.raises(CoordinateError, match="1 of the 40 values of 'metal'.*not finite"):
+        with pytest.raises(CoordinateError, match=r"1 of the 40 values of 'metal'.*not finite"):
             observe(lost, ["metal"])
 
     def test_a_variable_without_a_coordinate(self, sites):
@@ -207,7 +208,7 @@ class TestErrors:
         metres = sites["proxy"].assign_coords(
             x=("site", 1000.0 * sites["x"].values, {"units": "m", "axis": "X"})
         )
-        with pytest.raises(CoordinateError, match="'x' of variable 'proxy' is in 'm'.*'km'"):
+        with pytest.raises(CoordinateError, match=r"'x' of variable 'proxy' is in 'm'.*'km'"):
             observe({"metal": sites["metal"], "proxy": metres}, ["metal", "proxy"])
 
     def test_a_dimension_that_no_coordinate_describes(self, gridded):

@@ -148,7 +148,7 @@ def test_shared_kernel_is_the_best_in_total():
 
 
 def test_shortlist_holds_the_close_laws():
-    """Laws within 20 units of AIC of the best, without extreme scores, best first, three at most."""
+    """Laws within 20 of the best AIC and without extreme scores, best first, three at most."""
     best = candidate("se", 95.0, marginal=LogNormal())
     tried = [
         candidate("matern32", 100.0, marginal=LogNormal()),

@@ -15,6 +15,7 @@ from xcopula import errors
 if TYPE_CHECKING:
     from xcopula import datasets, marginals, plot
     from xcopula.fitting import fit
+    from xcopula.lazy import LazyModel
     from xcopula.model import CopulaModel
     from xcopula.posterior import Posterior
     from xcopula.prediction import predict
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CopulaModel",
+    "LazyModel",
     "Posterior",
     "__version__",
     "datasets",
@@ -35,6 +37,7 @@ __all__ = [
 
 _HOMES = {
     "CopulaModel": "xcopula.model",
+    "LazyModel": "xcopula.lazy",
     "Posterior": "xcopula.posterior",
     "fit": "xcopula.fitting",
     "predict": "xcopula.prediction",

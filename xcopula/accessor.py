@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 if TYPE_CHECKING:
+    from xcopula.lazy import LazyModel
     from xcopula.model import CopulaModel
 
 __all__ = ["MultiTaskCopulaAccessor"]
@@ -26,17 +27,21 @@ class MultiTaskCopulaAccessor:
         secondary: str | Sequence[str] = (),
         *,
         coords: Any = None,
-        method: str = "full",
+        method: str = "transductive",
         marginals: Any = "auto",
         kernels: str | Mapping[str, str] = "auto",
         coupling: str = "convolution",
         structures: int = 1,
         noise: str = "correlated",
+        weights: str = "auto",
+        anchors: str | xr.Dataset | None = "auto",
+        polish: bool = True,
         ard: bool | Sequence[str] = False,
         restarts: int = 2,
         seed: int = 0,
+        compute: bool = True,
         callback: Any = None,
-    ) -> CopulaModel:
+    ) -> CopulaModel | LazyModel:
         """Fit a model to variables of this dataset; see :func:`xcopula.fit`."""
         from xcopula.fitting import fit
 
@@ -51,15 +56,19 @@ class MultiTaskCopulaAccessor:
             coupling=coupling,
             structures=structures,
             noise=noise,
+            weights=weights,
+            anchors=anchors,
+            polish=polish,
             ard=ard,
             restarts=restarts,
             seed=seed,
+            compute=compute,
             callback=callback,
         )
 
     def predict(
         self,
-        model: CopulaModel,
+        model: CopulaModel | LazyModel,
         quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
         *,
         chunks: Any = None,

@@ -2,36 +2,35 @@
 
 The block functions are plain numpy. The same function serves an in-memory target (one block) and
 a chunked one, where dask calls it for each chunk; so lazy equals eager by construction. What they
-need of the model enters the graph once, as a delayed object.
+need of the model enters the graph once, as a delayed :class:`~xcopula.predictor.Predictor`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.coordinates import CoordinateSystem
-from xcopula.inference import Conditioned
-
-__all__ = ["latent", "latent_lazily", "transform", "transform_lazily"]
+__all__ = ["Query", "evaluate", "transform", "transform_lazily"]
 
 FloatArray = npt.NDArray[np.float64]
 
 # Index symbols of blockwise for the axes that are not dimensions of the target.
-_MOMENT, _LEADING = "__moment__", "__leading__"
+_ROW, _LEADING = "__row__", "__leading__"
 
 
-def latent(
+def evaluate(
     *arrays: npt.NDArray[Any],
     missing: Sequence[tuple[int, ...]],
-    conditioned: Conditioned,
-    system: CoordinateSystem,
+    predictor: Any,
+    quantity: str,
+    rows: int,
     nugget: bool,
 ) -> FloatArray:
-    """Return the latent mean and standard deviation, stacked first, on a block.
+    """Return a quantity of the latent process, stacked first, on a block.
 
     Parameters
     ----------
@@ -40,73 +39,110 @@ def latent(
         it has, in the order of the block's.
     missing : sequence of tuple of int
         For each array, the dims of the block that it lacks.
+    predictor : Predictor
+    quantity : {"latent", "information"}
+        Method of the predictor.
+    rows : int
+        How many numbers a cell has.
+    nugget : bool
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
     *coordinates, mask = np.broadcast_arrays(*whole)
-    shape = mask.shape
-    columns = system.to_columns([c.reshape(-1) for c in coordinates])
+    columns = predictor.coordinates.to_columns([c.reshape(-1) for c in coordinates])
     wanted = mask.reshape(-1) & np.isfinite(columns).all(axis=0)
-    out = np.full((2, columns.shape[1]), np.nan)
+    out = np.full((rows, columns.shape[1]), np.nan)
     if wanted.any():
-        moments = conditioned.moments(columns[:, wanted], nugget=nugget)
-        out[0, wanted] = moments.mean
-        out[1, wanted] = np.sqrt(moments.variance)
-    return out.reshape(2, *shape)
+        out[:, wanted] = getattr(predictor, quantity)(columns[:, wanted], nugget)
+    return out.reshape(rows, *mask.shape)
 
 
-def latent_lazily(
-    arrays: Sequence[Any],
-    index: Sequence[tuple[Hashable, ...]],
-    dims: tuple[Hashable, ...],
-    chunks: Mapping[Hashable, tuple[int, ...]],
-    **options: Any,
-) -> Any:
-    """Build the dask array of :func:`latent` on every chunk; ``index`` are the arrays' dims."""
-    import dask.array as da
+@dataclass(frozen=True)
+class Query:
+    """The cells of a target: coordinates and mask, dims, and chunks where it is lazy.
 
-    pairs: list[Any] = []
-    for array, names in zip(arrays, index, strict=True):
-        if not names:
-            pairs += [array, None]
-        elif isinstance(array, da.Array):
-            pairs += [array.rechunk({k: chunks[n] for k, n in enumerate(names)}), names]
-        else:
-            pairs += [da.from_array(array, chunks=tuple(chunks[n] for n in names)), names]
-    return da.blockwise(
-        latent,
-        (_MOMENT, *dims),
-        *pairs,
-        new_axes={_MOMENT: 2},
-        dtype=np.float64,
-        meta=np.empty((0,) * (1 + len(dims))),
-        **options,
-    )
+    Attributes
+    ----------
+    arrays : sequence of array
+        Coordinates and mask, each with dims in the order of ``dims``.
+    index : sequence of tuple
+        Their dims.
+    dims : tuple
+    chunks : mapping of dim to tuple of int, or None
+        None for a result in memory.
+    nugget : bool
+    """
+
+    arrays: Sequence[Any]
+    index: Sequence[tuple[Hashable, ...]]
+    dims: tuple[Hashable, ...]
+    chunks: Mapping[Hashable, tuple[int, ...]] | None
+    nugget: bool
+
+    def evaluate(self, predictor: Any, quantity: str, rows: int) -> Any:
+        """Evaluate a quantity on all cells, now or lazily."""
+        options: dict[str, Any] = {
+            "missing": [
+                tuple(k for k, d in enumerate(self.dims) if d not in names) for names in self.index
+            ],
+            "predictor": predictor,
+            "quantity": quantity,
+            "rows": rows,
+            "nugget": self.nugget,
+        }
+        if self.chunks is None:
+            return evaluate(*map(np.asarray, self.arrays), **options)
+        import dask.array as da
+
+        if not self.dims:
+            import dask
+
+            point = dask.delayed(evaluate, pure=True)(*self.arrays, **options)
+            return da.from_delayed(point, shape=(rows,), dtype=np.float64)
+        pairs: list[Any] = []
+        for array, names in zip(self.arrays, self.index, strict=True):
+            if not names:
+                pairs += [np.asarray(array), None]
+            elif isinstance(array, da.Array):
+                wanted = {k: self.chunks[n] for k, n in enumerate(names)}
+                pairs += [array.rechunk(wanted), names]
+            else:
+                pieces = tuple(self.chunks[n] for n in names)
+                pairs += [da.from_array(np.asarray(array), chunks=pieces), names]
+        return da.blockwise(
+            evaluate,
+            (_ROW, *self.dims),
+            *pairs,
+            new_axes={_ROW: rows},
+            dtype=np.float64,
+            meta=np.empty((0,) * (1 + len(self.dims))),
+            **options,
+        )
 
 
 def transform(
     moments: FloatArray,
     *,
     function: Callable[..., FloatArray],
-    marginal: Any,
+    predictor: Any,
     leading: FloatArray | None,
 ) -> FloatArray:
     """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values."""
     if leading is None:
-        return function(moments[0], moments[1], marginal)
-    return np.stack([function(moments[0], moments[1], marginal, v) for v in leading])
+        return function(moments[0], moments[1], predictor.marginal)
+    return np.stack([function(moments[0], moments[1], predictor.marginal, v) for v in leading])
 
 
 def transform_lazily(moments: Any, *, leading: FloatArray | None, **options: Any) -> Any:
     """Build the dask array of :func:`transform` on every chunk of the moments."""
     import dask.array as da
 
-    inner = tuple(range(moments.ndim - 1))
+    inner = tuple(f"axis{k}" for k in range(moments.ndim - 1))
     outer = inner if leading is None else (_LEADING, *inner)
     return da.blockwise(
         transform,
         outer,
         moments,
-        (_MOMENT, *inner),
+        (_ROW, *inner),
         new_axes={} if leading is None else {_LEADING: len(leading)},
         concatenate=True,
         dtype=np.float64,

@@ -161,6 +161,10 @@ def find_coordinates(
     CoordinateError
         If none is found, or one is missing, not numeric, or geographic.
     """
+    if not isinstance(coords, str | Sequence | Mapping | None):
+        raise TypeError(
+            f"`coords` is a name, names, or a mapping of groups to names, found {coords!r}."
+        )
     if coords is None:
         groups = {"space": _discover(data)}
     elif isinstance(coords, Mapping):
@@ -197,9 +201,17 @@ def _discover(data: xr.Dataset) -> list[str]:
     """Find planar axes by CF role, or the only numeric coordinate there is."""
     import cf_xarray  # noqa: F401 - registers .cf
 
-    roles = _roles(data) or _roles(data.cf.guess_coord_axis())
-    if roles:
-        return roles
+    # Attributes are the word of whoever made the data; names are a guess, and x, y beside
+    # latitude and longitude may be mere indices.
+    planar = _planar(data)
+    if planar:
+        return planar
+    guessed = data.cf.guess_coord_axis()
+    _refuse_geographic(data)
+    _refuse_geographic(guessed)
+    planar = _planar(guessed)
+    if planar:
+        return planar
     numeric = [
         str(n) for n, c in data.coords.items() if np.issubdtype(c.dtype, np.number) and c.ndim
     ]
@@ -211,18 +223,22 @@ def _discover(data: xr.Dataset) -> list[str]:
     )
 
 
-def _roles(data: xr.Dataset) -> list[str]:
-    geographic = [
-        n for role in ("longitude", "latitude") for n in data.cf.coordinates.get(role, [])
-    ]
-    if geographic:
+def _refuse_geographic(data: xr.Dataset) -> None:
+    found = [n for role in ("longitude", "latitude") for n in data.cf.coordinates.get(role, [])]
+    if found:
         raise CoordinateError(
-            f"Coordinates {geographic} are geographic; degrees are not a distance. Project them "
+            f"Coordinates {found} are geographic; degrees are not a distance. Project them "
             "to planar x and y (in km, say) and pass those by `coords=['x', 'y']`."
         )
+
+
+def _planar(data: xr.Dataset) -> list[str]:
+    geographic = {n for names in data.cf.coordinates.values() for n in names}
     found = []
     for role in _PLANAR:
         names = [str(n) for n in data.cf.axes.get(role.upper(), [])]
+        if geographic.intersection(names):
+            return []
         if len(names) > 1:
             raise CoordinateError(f"{names} all claim axis {role.upper()!r}. Choose by `coords=`.")
         found += names

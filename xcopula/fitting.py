@@ -1,50 +1,48 @@
-"""Fit a multi-task copula process to labelled data: the report's two steps.
+"""Fit a multi-task copula process to labelled data: check what is asked, then chain the steps.
 
-Step one fits each task alone and chooses its kernel and marginal law (:mod:`xcopula.selection`).
-Step two starts there and maximises the likelihood over all parameters together. Where the primary's
-law was left to choose, the runners-up get the same chance and leave-one-out decides: a law's
-likelihood says how well it describes the values, its score how well it predicts them.
+The report has two. Step one fits each task alone and chooses its kernel and marginal law. Step two
+starts there and maximises the likelihood over all parameters together. Where the primary's law was
+left to choose, the runners-up get the same chance and leave-one-out decides: a law's likelihood
+says how well it describes the values, its score how well it predicts them.
 """
 
 from __future__ import annotations
 
-import logging
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from xcopula.coordinates import Coords
-from xcopula.errors import SupportError
 from xcopula.inference import resolve_method
-from xcopula.kernels import resolve_kernel
-from xcopula.kernels.correlation import parameters_of
+from xcopula.inference.combination import WEIGHTS
+from xcopula.kernels import Kernel, resolve_kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.lazy import LazyModel
 from xcopula.marginals import Marginal
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.model import CopulaModel, LawTrial, warn_of_extreme_scores
-from xcopula.observations import Data, Observations, observe
-from xcopula.optimisation import minimise_from
-from xcopula.process import Process, Sample
-from xcopula.selection import (
-    Candidate,
-    penalised,
-    select,
-    select_shared,
-    shortlist,
-    starting_point,
+from xcopula.model import CopulaModel, warn_of_extreme_scores
+from xcopula.observations import Data, Observations, inputs_of, is_lazy, observe, pick
+from xcopula.steps import (
+    Callback,
+    Plan,
+    choose,
+    fit_alone,
+    fit_pair,
+    fit_together,
+    starting_laws,
 )
 
 __all__ = ["fit"]
 
 FloatArray = npt.NDArray[np.float64]
-Callback = Callable[[int, float, FloatArray], object]
 MarginalSpec = str | Marginal | type[Marginal]
 
-_log = logging.getLogger("xcopula")
+_ANCHORS = ("auto", "block")
 
 
 def fit(
@@ -53,17 +51,21 @@ def fit(
     secondary: str | Sequence[str] = (),
     *,
     coords: Coords = None,
-    method: str = "full",
+    method: str = "transductive",
     marginals: MarginalSpec | Mapping[str, MarginalSpec] = "auto",
     kernels: str | Mapping[str, str] = "auto",
     coupling: str = "convolution",
     structures: int = 1,
     noise: str = "correlated",
+    weights: str = "auto",
+    anchors: str | xr.Dataset | None = "auto",
+    polish: bool = True,
     ard: bool | Sequence[str] = False,
     restarts: int = 2,
     seed: int = 0,
+    compute: bool = True,
     callback: Callback | None = None,
-) -> CopulaModel:
+) -> CopulaModel | LazyModel:
     """Fit a multi-task Gaussian copula process by maximum likelihood.
 
     Parameters
@@ -78,8 +80,10 @@ def fit(
     coords : str, sequence or mapping, optional
         The coordinates that are the inputs: names (one group), or a mapping of group names to
         names (a product over groups). Found by CF axis or by name where not given.
-    method : {"full"}
-        Inference method: "full" is the exact likelihood of all variables together.
+    method : {"transductive", "full"}
+        Inference method: "full" is the exact likelihood of all variables together; "transductive"
+        fits the primary with each secondary apart and combines them at prediction, at a cost that
+        is linear in the number of variables.
     marginals : str, Marginal or mapping
         Marginal law of every variable, or of each by name: "auto", "normal", "lognormal",
         "exponential", "gev", "gamma", "t", "parzen", or a law of one's own.
@@ -92,18 +96,30 @@ def fit(
         Number of nested structures (short and long range).
     noise : {"correlated", "independent"}
         Whether the nuggets of variables sampled at one site are correlated.
+    weights : {"auto", "calibrated", "stacked", "report"}
+        How transductive sub-models are combined. "report" adds up the information of each
+        secondary as if they had nothing in common; "calibrated" weights and "stacked" predictions
+        correct for what they have, learnt by leave-one-out; "auto" takes the better of these two.
+    anchors : "auto", Dataset, None or "block"
+        Query points that every cell shares in a transductive prediction: sites of secondaries
+        without the primary, given points, or none. "block" takes each chunk of the target as its
+        own query set, as in the report, and so depends on the chunks.
+    polish : bool
+        Whether a transductive fit ends with all parameters together.
     ard : bool or sequence of str
         Groups in which every coordinate has a scale of its own.
     restarts : int
         Starting points of the optimiser beside the one that step one suggests.
     seed : int
         Seeds the restarts; the same seed gives the same model.
+    compute : bool
+        False gives a :class:`LazyModel`: a graph of the fit that nothing has run yet.
     callback : callable, optional
         Called as ``callback(iteration, log_likelihood, theta)``; the value includes weak priors.
 
     Returns
     -------
-    CopulaModel
+    CopulaModel, or LazyModel
 
     Raises
     ------
@@ -119,93 +135,136 @@ def fit(
     ('primary', 'cotask')
     """
     names = _check_names(primary, secondary)
-    restarts, seed, structures = (
-        _check_integer(n, v)
-        for n, v in (("restarts", restarts), ("seed", seed), ("structures", structures))
+    plan = Plan(
+        method=method,
+        laws=tuple(_by_variable("marginals", marginals, names, resolve_marginal)),
+        kernels=_shared(coupling, _by_variable("kernels", kernels, names, resolve_kernel)),
+        coupling=coupling,
+        structures=_check_integer("structures", structures),
+        noise=noise,
+        weights=weights,
+        anchors=anchors,
+        polish=bool(polish),
+        restarts=_check_integer("restarts", restarts),
+        seed=_check_integer("seed", seed),
+        callback=None if callback is None else _Counted(callback),
     )
-    algorithm = resolve_method(method)
-    specified = _by_variable("marginals", marginals, names, resolve_marginal)
-    families = _by_variable("kernels", kernels, names, resolve_kernel)
-    observations = observe(data, names, coords, ard=ard)
-    laws = _fitted_laws(observations, specified)
-    groups = tuple(InputGroup(len(g.axes), g.ard) for g in observations.coordinates.groups)
-    # Whatever is wrong with the combination shows before the work of step one.
-    given = tuple(k for k in families if k) or (resolve_kernel("matern32"),)
-    Covariance(given, groups, coupling, structures, noise)
+    _check_plan(plan)
+    arrays = pick(data, names)
+    system = inputs_of(arrays, coords, ard=ard)
+    if isinstance(anchors, xr.Dataset):
+        system.find_in(anchors)
+    fitting = _Fitting(arrays, coords, ard, plan)
+    if not compute:
+        _check_picklable(callback)
+        return LazyModel(tuple(names), system, dict(arrays[primary].attrs), fitting.graph())
+    if len(names) > 1 and resolve_method(method).pairwise:
+        # Sub-models run side by side: one BLAS thread each, or they would fight for the cores.
+        from threadpoolctl import threadpool_limits
 
-    sample = observations.sample
-    tables = [
-        select(
-            sample.select([i]),
-            groups,
-            structures,
-            None if k is None else [k],
-            None if m is None else [m],
-        )
-        for i, (k, m) in enumerate(zip(families, laws, strict=True))
-    ]
-    if coupling != "convolution":
-        tables = select_shared(tables)
-    chosen = [table[0] for table in tables]
-    _log.info(
-        "Chosen: %s",
-        [(n, c.kernel.name, c.marginal.name) for n, c in zip(names, chosen, strict=True)],
-    )
-
-    covariance = Covariance(tuple(c.kernel for c in chosen), groups, coupling, structures, noise)
-    process = Process(covariance, tuple(c.marginal for c in chosen))
-
-    def finish(process: Process, starts: list[FloatArray]) -> CopulaModel:
-        optimum = minimise_from(
-            penalised(process, sample, algorithm.objective),
-            starts,
-            process.bounds(),
-            progress=callback and (lambda k, value, theta: callback(k, -value, theta)),
-        )
-        nll, _ = algorithm.objective(process, sample, optimum.theta)
-        return CopulaModel(
-            observations=observations,
-            process=process,
-            theta=optimum.theta,
-            method=method,
-            log_likelihood=-nll,
-            converged=optimum.converged,
-            message=optimum.message,
-            evaluations=optimum.evaluations,
-            candidates=tuple(tuple(table) for table in tables),
-        )
-
-    model = finish(process, _starts(process, sample, chosen, restarts, seed))
-    model = _choose_primary_law(model, shortlist(tables[0]), finish)
+        with threadpool_limits(1, user_api="blas"):
+            model: CopulaModel = fitting.graph().compute()
+    else:
+        model = fitting.run()
     warn_of_extreme_scores(model)
     return model
 
 
-def _choose_primary_law(
-    first: CopulaModel,
-    laws: list[Marginal],
-    finish: Callable[[Process, list[FloatArray]], CopulaModel],
-) -> CopulaModel:
-    """Refit with other laws of the primary, from where the first fit ended; return the best.
+class _Counted:
+    """A callback that counts iterations over all starts and steps of a fit."""
 
-    The best has the lowest leave-one-out CRPS, a proper score in the units of the variable.
-    """
-    models = [first]
-    covariance_theta, marginals = first.process.split(first.theta)
-    for law in laws:
-        if law.name != marginals[0].name:
-            process = Process(first.process.covariance, (law, *marginals[1:]))
-            models.append(finish(process, [process.join(covariance_theta)]))
-    if len(models) == 1:
-        return first
-    trials = [LawTrial(m.marginals[0].name, m.log_likelihood, m.loo_crps()) for m in models]
-    best = models[int(np.argmin([t.crps for t in trials]))]
-    _log.info("Primary's law: %s", trials)
-    return replace(best, law_trials=tuple(sorted(trials, key=lambda t: t.crps)))
+    def __init__(self, callback: Callback) -> None:
+        self.callback, self.count = callback, 0
+
+    def __call__(self, iteration: int, log_likelihood: float, theta: FloatArray) -> object:
+        self.count += 1
+        return self.callback(self.count, log_likelihood, theta)
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """The steps of one fit, to be run or recorded."""
+
+    arrays: dict[str, xr.DataArray]
+    coords: Coords
+    ard: bool | Sequence[str]
+    plan: Plan
+
+    def run(self) -> CopulaModel:
+        """Run the steps one after the other."""
+        start = _start(self.arrays, self.coords, self.ard, self.plan)
+        model: CopulaModel = self._chain(*start, lambda step, *given: step(*given))
+        return model
+
+    def graph(self) -> Any:
+        """Record the steps as a delayed object; each is a task of its own."""
+        import dask
+
+        if any(is_lazy(array) for array in self.arrays.values()):
+            start = dask.delayed(_start, nout=2)(self.arrays, self.coords, self.ard, self.plan)
+        else:
+            # In memory: whatever is wrong with the data is said at once.
+            ready = _start(self.arrays, self.coords, self.ard, self.plan)
+            start = [dask.delayed(part, traverse=False) for part in ready]
+        observations, plan = start
+        return self._chain(observations, plan, lambda step, *given: dask.delayed(step)(*given))
+
+    def _chain(self, observations: Any, plan: Any, call: Callable[..., Any]) -> Any:
+        tasks = range(len(self.arrays))
+        tables = call(choose, [call(fit_alone, observations, plan, i) for i in tasks], plan)
+        pairs = []
+        if resolve_method(self.plan.method).pairwise:
+            pairs = [call(fit_pair, observations, plan, tables, i) for i in tasks[1:]]
+        return call(fit_together, observations, plan, tables, pairs)
+
+
+def _start(
+    arrays: dict[str, xr.DataArray], coords: Coords, ard: bool | Sequence[str], plan: Plan
+) -> tuple[Observations, Plan]:
+    observations = observe(arrays, list(arrays), coords, ard=ard)
+    return observations, starting_laws(observations, plan)
+
+
+def _check_plan(plan: Plan) -> None:
+    """Refuse a combination of options before any work."""
+    resolve_method(plan.method)
+    if plan.weights not in WEIGHTS:
+        raise ValueError(f"Unknown weights {plan.weights!r}. Choose one of {WEIGHTS}.")
+    if not (plan.anchors is None or isinstance(plan.anchors, xr.Dataset)) and (
+        plan.anchors not in _ANCHORS
+    ):
+        raise ValueError(
+            f"Unknown anchors {plan.anchors!r}. Choose 'auto', 'block', None, or give a Dataset "
+            "of points with the model's coordinates."
+        )
+    given = tuple(k for k in plan.kernels if k) or (resolve_kernel("matern32"),)
+    Covariance(given, (InputGroup(1),), plan.coupling, plan.structures, plan.noise)
+
+
+def _shared(coupling: str, kernels: list[Kernel | None]) -> tuple[Kernel | None, ...]:
+    """Give all variables the kernel that one was given, where the coupling shares it."""
+    given = {k for k in kernels if k is not None}
+    if coupling == "convolution" or len(given) != 1:
+        return tuple(kernels)
+    return tuple(given) * len(kernels)
+
+
+def _check_picklable(callback: Callback | None) -> None:
+    if callback is None:
+        return
+    import cloudpickle
+
+    try:
+        cloudpickle.dumps(callback)
+    except Exception as error:
+        raise TypeError(
+            f"With compute=False the callback travels with the graph, but it cannot be pickled "
+            f"({error}). Give a function without open files or locks, or none."
+        ) from error
 
 
 def _check_names(primary: str, secondary: str | Sequence[str]) -> list[str]:
-    others = [secondary] if isinstance(secondary, str) else list(secondary)
+    others = [secondary] if isinstance(secondary, str) else list(secondary or ())
     names = [primary, *others]
     for name in names:
         if not isinstance(name, str):
@@ -244,95 +303,3 @@ def _by_variable(
     else:
         each = [spec] * len(names)
     return [None if isinstance(s, str) and s == "auto" else resolve(s) for s in each]
-
-
-def _fitted_laws(
-    observations: Observations, laws: Sequence[Marginal | type[Marginal] | None]
-) -> list[Marginal | None]:
-    """Fit the laws that were asked for, so that values outside a support end the fit here."""
-    fitted: list[Marginal | None] = []
-    for i, (name, law) in enumerate(zip(observations.names, laws, strict=True)):
-        values = observations.sample.values[observations.sample.task(i)]
-        if isinstance(law, Marginal):
-            law.check_support(values, name)
-            _check_scores(name, law, values)
-            fitted.append(law)
-        elif law is None:
-            fitted.append(None)
-        else:
-            try:
-                own = law.fit(values)
-            except SupportError as error:
-                raise SupportError(f"Variable {name!r}: {error}") from None
-            _check_scores(name, own, values)
-            fitted.append(own)
-    return fitted
-
-
-def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
-    """Refuse values at the very end of a support, such as zeros under an exponential law."""
-    bad = values[~np.isfinite(law.to_normal(values))]
-    if bad.size:
-        first = ", ".join(str(float(v)) for v in bad[:3])
-        raise SupportError(
-            f"Variable {name!r}: {bad.size} of {values.size} values stand where the {law.name} law "
-            f"has an infinite normal score (first: {first}). Choose a marginal with wider support "
-            "('normal', 'gev', 't', 'parzen') or mask them."
-        )
-
-
-def _starts(
-    process: Process, sample: Sample, chosen: list[Candidate], restarts: int, seed: int
-) -> list[FloatArray]:
-    """Return the point that the single-task fits suggest, and random ones around it."""
-    covariance = process.covariance
-    theta = starting_point(covariance)
-    alone = [
-        Covariance(
-            (c.kernel,), covariance.groups, "convolution", covariance.structures, "independent"
-        )
-        for c in chosen
-    ]
-    lengths = np.concatenate(
-        [a.part(c.theta, "length") for a, c in zip(alone, chosen, strict=True)], axis=2
-    )
-    covariance.part(theta, "length")[:] = (
-        lengths.mean(axis=2, keepdims=True) if covariance.shared else lengths
-    )
-    covariance.part(theta, "logit")[:] = np.concatenate(
-        [a.part(c.theta, "logit") for a, c in zip(alone, chosen, strict=True)], axis=1
-    )
-    covariance.part(theta, "scaling")[:] = np.mean(
-        [a.part(c.theta, "scaling") for a, c in zip(alone, chosen, strict=True)], axis=0
-    )
-    if covariance.tasks > 1:
-        a = parameters_of(_score_correlation(process, sample))
-        covariance.part(theta, "correlation")[:] = a
-        if covariance.noise == "correlated":
-            covariance.part(theta, "noise_correlation")[:] = a
-    elif restarts == 0 or covariance.structures == 1:
-        return [process.join(theta)]
-    rng = np.random.default_rng(seed)
-    return [process.join(theta)] + [
-        process.join(theta + rng.normal(scale=0.7, size=theta.size)) for _ in range(restarts)
-    ]
-
-
-def _score_correlation(process: Process, sample: Sample) -> FloatArray:
-    """Estimate the correlation between tasks from each site's nearest neighbour in the other."""
-    from scipy.spatial import cKDTree
-
-    tasks = process.covariance.tasks
-    w = [m.to_normal(sample.values[sample.task(i)]) for i, m in enumerate(process.marginals)]
-    trees = [cKDTree(sample.inputs[:, sample.task(i)].T) for i in range(tasks)]
-    matrix = np.eye(tasks)
-    for i in range(tasks):
-        for j in range(i):
-            distance, nearest = trees[j].query(trees[i].data)
-            close = distance <= np.quantile(distance, 0.5)
-            r = np.corrcoef(w[i][close], w[j][nearest[close]])[0, 1]
-            matrix[i, j] = matrix[j, i] = 0.0 if np.isnan(r) else np.clip(r, -0.95, 0.95)
-    # Estimated pair by pair, the matrix may be indefinite: shrink it until it is not.
-    while np.linalg.eigvalsh(matrix)[0] < 0.02:
-        matrix = 0.9 * matrix + 0.1 * np.eye(tasks)
-    return matrix

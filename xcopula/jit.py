@@ -1,8 +1,8 @@
 r"""Every numba function of the package: covariance fills and the fused gradient contraction.
 
 The functions know nothing of kernel families. A stationary correlation reaches them as a table:
-piecewise polynomials in the position :math:`p = k \sqrt{r / R}` on ``k`` cells, zero beyond the
-range ``R`` (see :mod:`xcopula.kernels.tables`). So an entry costs two square roots and a Horner
+piecewise polynomials in :math:`p = k (r / R)^{1/4}` on ``k`` cells, zero beyond the
+range ``R`` (see :mod:`xcopula.kernels.tables`). So an entry costs three square roots and a Horner
 scheme, whatever special functions the kernel is made of.
 
 Inputs come transposed, ``(d, n)``, float64, C-contiguous, observations sorted by task with block
@@ -17,7 +17,7 @@ import math
 import numba
 import numpy as np
 
-__all__ = ["contract_gradient", "fill_cross", "fill_lower", "interpolate"]
+__all__ = ["combine_conditionals", "contract_gradient", "fill_cross", "fill_lower", "interpolate"]
 
 # Two points nearer than this (inputs are scaled to unit extent) are the same site.
 _SAME_SITE = 1e-9**2
@@ -51,7 +51,7 @@ def _correlations(squared, count, inverse_range, coefficients, out):
     """Write the tabulated correlation at each of ``count`` squared distances."""
     cells = coefficients.shape[0] - 1  # the last row is zero: everything beyond the range
     for b in range(count):
-        out[b] = math.sqrt(math.sqrt(squared[b]) * inverse_range) * cells
+        out[b] = math.sqrt(math.sqrt(math.sqrt(squared[b]) * inverse_range)) * cells
     for b in range(count):
         position = min(out[b], float(cells))
         k = int(position)
@@ -176,7 +176,7 @@ def _correlations_and_slopes(squared, count, inverse_range, coefficients, value,
     r"""As :func:`_correlations`, with the logarithmic slope :math:`r \kappa'(r)` as well."""
     cells = coefficients.shape[0] - 1
     for b in range(count):
-        value[b] = math.sqrt(math.sqrt(squared[b]) * inverse_range) * cells
+        value[b] = math.sqrt(math.sqrt(math.sqrt(squared[b]) * inverse_range)) * cells
     for b in range(count):
         position = min(value[b], float(cells))
         k = int(position)
@@ -184,7 +184,7 @@ def _correlations_and_slopes(squared, count, inverse_range, coefficients, value,
         c = coefficients[k]
         value[b] = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
         derivative = c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * 5 * c[5])))
-        slope[b] = 0.5 * position * derivative
+        slope[b] = 0.25 * position * derivative
 
 
 @kernel
@@ -193,7 +193,9 @@ def _weighted_sensitivity(squared, count, inverse_range, coefficients, weights):
     cells = coefficients.shape[0] - 1
     total = 0.0
     for b in range(count):
-        position = min(math.sqrt(math.sqrt(squared[b]) * inverse_range) * cells, float(cells))
+        position = min(
+            math.sqrt(math.sqrt(math.sqrt(squared[b]) * inverse_range)) * cells, float(cells)
+        )
         k = int(position)
         u = position - k
         c = coefficients[k]
@@ -239,7 +241,7 @@ def contract_gradient(
         Adds to entry (i, j), j <= i, the derivative by the amplitude.
     d_nugget : ndarray (t, t)
     d_slope, d_sensitivity : ndarray (tables,)
-        Adds the derivative by :math:`-\log r`, and by the first log length scale, per table.
+        Adds the derivative by :math:`\log r`, and by the first log length scale, per table.
     d_scaling : ndarray (d,)
         Adds the derivative by the log scale of each column.
     """
@@ -311,3 +313,96 @@ def contract_gradient(
                                     delta = point[c] - inputs[c, start + b]
                                     total += others[b] * delta * delta
                                 d_scaling[c] += total
+
+
+@kernel
+def _solve_in_place(matrix, right):
+    """Solve a small system by elimination with partial pivoting, overwriting both."""
+    size = matrix.shape[0]
+    for k in range(size):
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
+                pivot = i
+        if pivot != k:
+            for j in range(size):
+                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
+            for j in range(right.shape[1]):
+                right[k, j], right[pivot, j] = right[pivot, j], right[k, j]
+        for i in range(k + 1, size):
+            factor = matrix[i, k] / matrix[k, k]
+            for j in range(k, size):
+                matrix[i, j] -= factor * matrix[k, j]
+            for j in range(right.shape[1]):
+                right[i, j] -= factor * right[k, j]
+    for k in range(size - 1, -1, -1):
+        for j in range(right.shape[1]):
+            for i in range(k + 1, size):
+                right[k, j] -= matrix[k, i] * right[i, j]
+            right[k, j] /= matrix[k, k]
+
+
+@kernel
+def combine_conditionals(gains, intercepts, variances, coefficients, shift, mean, variance):
+    r"""Combine laws :math:`N(a_k + B_k f_A, s_k)` of each cell, and marginalise the anchors.
+
+    In coordinates where the anchors' base precision is the identity, so that ``gains`` are
+    :math:`V_k = B_k L_0^{-T}`. The sum of precisions weighted by ``coefficients`` c is, given the
+    anchors, a law with gain :math:`\bar V` and variance :math:`\bar s`; the anchors' precision
+    grows by the spread of the gains around it. Nothing large is subtracted, so a cell at an anchor
+    (all s zero) is as good as any other.
+
+    Parameters
+    ----------
+    gains : ndarray (cells, k, m)
+        Overwritten.
+    intercepts, variances : ndarray (cells, k)
+    coefficients : ndarray (k,)
+        They add up to one; the first may be negative.
+    shift : ndarray (m,)
+        Mean of the anchors under the base precision, in the same coordinates.
+    mean, variance : ndarray (cells,)
+        Filled.
+    """
+    cells, models, anchors = gains.shape
+    d = np.empty(models)
+    middle = np.empty(anchors)
+    matrix = np.empty((models, models))
+    right = np.empty((models, 2))
+    g = np.empty(models)
+    for cell in range(cells):
+        total = 0.0
+        for k in range(models):
+            d[k] = coefficients[k] / variances[cell, k]
+            total += d[k]
+        intercept = 0.0
+        middle[:] = 0.0
+        for k in range(models):
+            intercept += d[k] / total * intercepts[cell, k]
+            for a in range(anchors):
+                middle[a] += d[k] / total * gains[cell, k, a]
+        base_mean, base_variance = intercept, 1.0 / total
+        for a in range(anchors):
+            base_mean += middle[a] * shift[a]
+            base_variance += middle[a] * middle[a]
+        for k in range(models):
+            g[k] = 0.0
+            innovation = intercepts[cell, k] - intercept
+            for a in range(anchors):
+                gains[cell, k, a] -= middle[a]
+                g[k] += gains[cell, k, a] * middle[a]
+                innovation += gains[cell, k, a] * shift[a]
+            right[k, 0] = d[k] * innovation
+            right[k, 1] = d[k] * g[k]
+        for k in range(models):
+            for j in range(models):
+                product = 0.0
+                for a in range(anchors):
+                    product += gains[cell, k, a] * gains[cell, j, a]
+                matrix[k, j] = d[k] * product + (1.0 if k == j else 0.0)
+        _solve_in_place(matrix, right)
+        for k in range(models):
+            base_mean -= g[k] * right[k, 0]
+            base_variance -= g[k] * right[k, 1]
+        mean[cell] = base_mean
+        variance[cell] = base_variance

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import html
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,16 +14,18 @@ import xarray as xr
 from scipy.special import ndtr
 
 from xcopula import prediction, predictive
-from xcopula.errors import MarginalWarning
-from xcopula.inference import Conditioned, resolve_method
+from xcopula.coordinates import CoordinateSystem
+from xcopula.errors import MarginalWarning, warn_user
+from xcopula.inference import Conditioned, Settings, resolve_method
 from xcopula.marginals import Marginal
 from xcopula.observations import Observations
 from xcopula.posterior import Posterior
 from xcopula.prediction import Chunks, Target
+from xcopula.predictor import Predictor
 from xcopula.process import Process
 from xcopula.selection import EXTREME_SCORE, Candidate
 
-__all__ = ["CopulaModel", "LawTrial", "warn_of_extreme_scores"]
+__all__ = ["CopulaModel", "LawTrial", "to_node", "warn_of_extreme_scores"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -51,6 +52,8 @@ class CopulaModel:
         The parameters, on unconstrained scales.
     method : str
         Inference method.
+    settings : Settings
+        Its options.
     log_likelihood : float
     converged : bool
         Whether the optimiser says so; ``message`` says why not.
@@ -67,6 +70,7 @@ class CopulaModel:
     process: Process
     theta: FloatArray
     method: str
+    settings: Settings
     log_likelihood: float
     converged: bool
     message: str
@@ -84,19 +88,47 @@ class CopulaModel:
         """Marginal laws at their fitted parameters, in the order of the tasks."""
         return self.process.split(self.theta)[1]
 
-    @functools.cached_property
+    @property
+    def coordinates(self) -> CoordinateSystem:
+        """The inputs of the model."""
+        return self.observations.coordinates
+
+    @property
+    def primary_attrs(self) -> dict[str, Any]:
+        """Attributes of the primary variable."""
+        return self.observations.attrs[0]
+
+    @property
     def conditioned(self) -> Conditioned:
-        """The process conditioned on the observations, computed on first use."""
+        """The process conditioned on the observations."""
+        return self.predictor.conditioned
+
+    @functools.cached_property
+    def predictor(self) -> Predictor:
+        """What prediction needs, computed on first use."""
         method = resolve_method(self.method)
-        return method.condition(self.process, self.observations.sample, self.theta)
+        conditioned = method.condition(
+            self.process, self.observations.sample, self.theta, self.settings
+        )
+        return Predictor(self.coordinates, conditioned, self.marginals[0])
+
+    def predictor_node(self) -> Any:
+        """Return :attr:`predictor` as a delayed object, for a graph."""
+        return to_node(self)
 
     def __getstate__(self) -> dict[str, Any]:
         # The factorisation is large and quickly made again: it does not travel.
-        return {k: v for k, v in self.__dict__.items() if k != "conditioned"}
+        return {k: v for k, v in self.__dict__.items() if k != "predictor"}
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
+        # Dask takes the str() of what this returns, which rounds and abridges arrays.
+        from dask.base import normalize_token
+
         sample = self.observations.sample
-        return (self.method, self.process, self.theta, sample.inputs, sample.values)
+        parts = (self.method, self.settings, self.process, self.theta, self.coordinates)
+        arrays = (sample.inputs, sample.offsets, sample.values)
+        token: tuple[Any, ...] = normalize_token((*parts, *arrays))
+        return token
 
     def predict(
         self,
@@ -261,9 +293,10 @@ class CopulaModel:
                     for n, row, v in zip(self.tasks[1:], correlations, nuggets, strict=True)
                 ]
             )
+        lines += ["", *(f"  {line}" for line in self.conditioned.describe())]
         if self.law_trials:
             trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in self.law_trials)
-            lines += ["", f"  leave-one-out CRPS by law of {self.tasks[0]}: {trials}"]
+            lines.append(f"  leave-one-out CRPS by law of {self.tasks[0]}: {trials}")
         return "\n".join(lines)
 
     @property
@@ -292,6 +325,18 @@ class CopulaModel:
         return f"<pre>{html.escape(self.summary())}</pre>{self.parameters._repr_html_()}"
 
 
+def to_node(model: Any) -> Any:
+    """Return the predictor of a model, fitted or delayed, as a delayed object."""
+    import dask
+
+    node = dask.delayed(model, pure=True, traverse=False)
+    return dask.delayed(_predictor, pure=True)(node)
+
+
+def _predictor(model: CopulaModel) -> Predictor:
+    return model.predictor
+
+
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -308,10 +353,9 @@ def warn_of_extreme_scores(model: CopulaModel) -> None:
         scores = marginal.to_normal(values)
         worst = int(np.argmax(np.abs(scores)))
         if abs(scores[worst]) > EXTREME_SCORE:
-            warnings.warn(
+            warn_user(
                 f"The {marginal.name} law of {name!r} takes its value {values[worst]:g} for "
                 f"{scores[worst]:+.1f} standard deviations, which distorts predictions near it. "
                 "Use a law with heavier tails ('gev', 't', 'parzen' or 'auto'), or mask the value.",
                 MarginalWarning,
-                stacklevel=3,
             )

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.coordinates import CoordinateSystem, Coords, find_coordinates
-from xcopula.errors import CoordinateError
+from xcopula.errors import CoordinateError, warn_user
 from xcopula.process import Sample
 
-__all__ = ["Data", "Observations", "observe"]
+__all__ = ["Data", "Observations", "inputs_of", "is_lazy", "observe", "pick"]
 
 FloatArray = npt.NDArray[np.float64]
 Data = xr.Dataset | Mapping[str, xr.DataArray]
@@ -65,14 +65,15 @@ def observe(
     CoordinateError
         If coordinates cannot be found, or are NaN where a value is not.
     """
-    arrays = _load(data, names)
-    system = find_coordinates(_merged(arrays, coords), coords, ard=ard)
+    arrays = _loaded(pick(data, names))
+    system = inputs_of(arrays, coords, ard=ard)
     pairs = [_flatten(name, array, system) for name, array in arrays.items()]
     sites = np.concatenate([s for s, _ in pairs])
     system = system.scaled_to(sites)
     inputs = [system.to_columns(list(s.T)).T for s, _ in pairs]
     for name, columns, (raw, _) in zip(arrays, inputs, pairs, strict=True):
         _refuse_duplicates(name, columns, raw, system)
+    _warn_of_strangers(list(arrays), inputs)
     return Observations(
         names=tuple(arrays),
         attrs=tuple(dict(a.attrs) for a in arrays.values()),
@@ -82,7 +83,8 @@ def observe(
     )
 
 
-def _load(data: Data, names: Sequence[str]) -> dict[str, xr.DataArray]:
+def pick(data: Data, names: Sequence[str]) -> dict[str, xr.DataArray]:
+    """Return the variables of a model, as they are, after checking that they are there."""
     if not isinstance(data, xr.Dataset | Mapping):
         raise TypeError(
             f"`data` is a Dataset or a mapping of DataArrays, found {type(data).__name__}. "
@@ -99,16 +101,27 @@ def _load(data: Data, names: Sequence[str]) -> dict[str, xr.DataArray]:
                 f"Variable {name!r} is a {type(array).__name__}; a mapping holds DataArrays, which "
                 "carry their coordinates."
             )
-    if all(array.chunks is None for array in lazy.values()):
-        return lazy
+    return lazy
+
+
+def is_lazy(array: xr.DataArray) -> bool:
+    """Tell whether a variable or one of its coordinates is backed by dask."""
+    return array.chunks is not None or any(c.chunks is not None for c in array.coords.values())
+
+
+def _loaded(arrays: dict[str, xr.DataArray]) -> dict[str, xr.DataArray]:
+    if not any(is_lazy(array) for array in arrays.values()):
+        return arrays
     import dask
 
-    computed: tuple[xr.DataArray, ...] = dask.compute(*lazy.values())
-    return dict(zip(lazy, computed, strict=True))
+    computed: tuple[xr.DataArray, ...] = dask.compute(*arrays.values())
+    return dict(zip(arrays, computed, strict=True))
 
 
-def _merged(arrays: dict[str, xr.DataArray], coords: Coords) -> xr.Dataset:
-    """Return one Dataset that carries the coordinates of all variables, for finding them."""
+def inputs_of(
+    arrays: dict[str, xr.DataArray], coords: Coords = None, *, ard: bool | Sequence[str] = False
+) -> CoordinateSystem:
+    """Find the inputs of some variables from labels and attributes alone."""
     merged = xr.Dataset()
     for array in arrays.values():
         new = {n: c for n, c in array.coords.items() if n not in merged.coords}
@@ -118,7 +131,7 @@ def _merged(arrays: dict[str, xr.DataArray], coords: Coords) -> xr.Dataset:
             merged = merged.assign_coords(
                 {n: c.variable.isel(dict.fromkeys(c.dims, 0)) for n, c in new.items()}
             )
-    return merged
+    return find_coordinates(merged, coords, ard=ard)
 
 
 def _flatten(
@@ -140,8 +153,8 @@ def _flatten(
         units = str(array[axis.name].attrs.get("units", "")).strip()
         if units and axis.units and units != axis.units:
             raise CoordinateError(
-                f"The coordinate {axis.name!r} of variable {name!r} is in {units!r}, that of another "
-                f"variable in {axis.units!r}. Convert one and set its `units` attribute."
+                f"The coordinate {axis.name!r} of variable {name!r} is in {units!r}, that of "
+                f"another variable in {axis.units!r}. Convert one and set its `units` attribute."
             )
     axes = [array[n].reset_coords(drop=True) for n in system.names]
     covered = {d for axis in axes for d in axis.dims}
@@ -207,3 +220,14 @@ def _refuse_duplicates(
             f"{shown}). A site has one value: average them, with `groupby(...).mean()` say, or "
             "keep one."
         )
+
+
+def _warn_of_strangers(names: list[str], inputs: list[FloatArray]) -> None:
+    """Warn of secondaries whose extent does not meet the primary's: they can say little."""
+    low, high = inputs[0].min(axis=0), inputs[0].max(axis=0)
+    for name, columns in zip(names[1:], inputs[1:], strict=True):
+        if ((columns.max(axis=0) < low) | (columns.min(axis=0) > high)).any():
+            warn_user(
+                f"The sites of {name!r} do not overlap with those of {names[0]!r} in extent; it "
+                "will hardly inform the prediction. Check the coordinates and their units."
+            )

@@ -49,6 +49,7 @@ def minimise(
     """
     from scipy.optimize import Bounds, minimize
 
+    start = np.clip(start, bounds[:, 0], bounds[:, 1])
     best_value, best_theta = np.inf, start
 
     def walled(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -76,7 +77,6 @@ def minimise(
         if progress is not None:
             progress(count, best_value, best_theta)
 
-    start = np.clip(start, bounds[:, 0], bounds[:, 1])
     scale = max(1.0, abs(walled(start)[0]))
     result = minimize(
         walled,
@@ -98,10 +98,15 @@ def minimise_from(
     bounds: FloatArray,
     *,
     progress: Progress | None = None,
+    scout: bool = False,
 ) -> Optimum:
-    """Look at each start for a few iterations, then follow the best one to convergence."""
+    """Look at each start for a few iterations, then follow the best one to convergence.
+
+    With ``scout`` the look at the first start is all.
+    """
     if len(starts) == 1:
-        return minimise(objective, starts[0], bounds, progress=progress)
+        iterations = _SCOUT_ITERATIONS if scout else _MAX_ITERATIONS
+        return minimise(objective, starts[0], bounds, progress=progress, iterations=iterations)
     scouts = [
         minimise(objective, start, bounds, progress=progress, iterations=_SCOUT_ITERATIONS)
         for start in starts

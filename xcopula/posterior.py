@@ -27,25 +27,35 @@ class Posterior:
 
     Attributes
     ----------
-    name : str
-        The primary variable.
+    tasks : tuple of str
+        The variables of the model, the primary first.
+    query : Query
+        The cells of the target.
+    predictor : Predictor, or delayed
     moments : ndarray or dask array (2, ...)
         Latent mean and standard deviation.
-    dims : tuple
-        Dims of the target.
     coords : mapping
         Coordinates of the target.
     attrs : dict
         Attributes of the primary variable.
-    marginal : Marginal, or delayed
     """
 
-    name: str
+    tasks: tuple[str, ...]
+    query: blocks.Query
+    predictor: Any
     moments: Any
-    dims: tuple[Hashable, ...]
     coords: dict[Hashable, xr.DataArray]
     attrs: dict[str, Any]
-    marginal: Any
+
+    @property
+    def name(self) -> str:
+        """The primary variable."""
+        return self.tasks[0]
+
+    @property
+    def dims(self) -> tuple[Hashable, ...]:
+        """Dims of the target."""
+        return self.query.dims
 
     def __repr__(self) -> str:
         sizes = ", ".join(
@@ -122,6 +132,32 @@ class Posterior:
         attrs.pop("standard_name", None)
         return self._apply(predictive.std, None, attrs).rename(f"{self.name}_std")
 
+    def information(self) -> xr.DataArray:
+        """Return how much each secondary narrows each cell, on a first dim ``secondary``.
+
+        The latent precision that the pair of the primary and that secondary has beyond the
+        primary alone, times the weight that the secondary has in the combination.
+
+        Raises
+        ------
+        ValueError
+            If the model's method does not keep secondaries apart.
+        """
+        secondaries = list(self.tasks[1:])
+        if not secondaries:
+            raise ValueError(f"The model of {self.name!r} has no secondary to inform it.")
+        values = self.query.evaluate(self.predictor, "information", len(secondaries))
+        return xr.DataArray(
+            values,
+            dims=("secondary", *self.dims),
+            coords={**self.coords, "secondary": secondaries},
+            name="information",
+            attrs={
+                "long_name": f"latent precision of {self.name} added by a secondary",
+                "units": "1",
+            },
+        )
+
     def _value_attrs(self) -> dict[str, Any]:
         return {k: self.attrs[k] for k in _KEPT if k in self.attrs}
 
@@ -155,7 +191,7 @@ class Posterior:
         dim: str | None = None,
     ) -> xr.DataArray:
         run = blocks.transform_lazily if self.lazy else blocks.transform
-        values = run(self.moments, function=function, marginal=self.marginal, leading=leading)
+        values = run(self.moments, function=function, predictor=self.predictor, leading=leading)
         dims = self.dims if dim is None else (dim, *self.dims)
         return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name, attrs=attrs)
 

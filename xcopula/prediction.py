@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
 
 from xcopula import blocks
+from xcopula.coordinates import CoordinateSystem
 from xcopula.posterior import Posterior
+from xcopula.predictor import Predictor
 
-if TYPE_CHECKING:
-    from xcopula.inference import Conditioned
-    from xcopula.marginals import Marginal
-    from xcopula.model import CopulaModel
-
-__all__ = ["Chunks", "Target", "posterior", "predict"]
+__all__ = ["Chunks", "Predicts", "Target", "posterior", "predict"]
 
 Chunks = int | str | Mapping[str, Any] | None
 Target = xr.Dataset | xr.DataArray
@@ -24,8 +21,31 @@ Target = xr.Dataset | xr.DataArray
 _OF = ("observation", "signal")
 
 
+class Predicts(Protocol):
+    """What prediction asks of a model, fitted or still to be computed."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Variables, the primary first."""
+
+    @property
+    def coordinates(self) -> CoordinateSystem:
+        """The inputs; their scale may still be unknown."""
+
+    @property
+    def primary_attrs(self) -> dict[str, Any]:
+        """Attributes of the primary variable."""
+
+    @property
+    def predictor(self) -> Predictor | None:
+        """What predicts, or None if it is still to be computed."""
+
+    def predictor_node(self) -> Any:
+        """Return what predicts as a delayed object."""
+
+
 def predict(
-    model: CopulaModel,
+    model: Predicts,
     target: Target,
     quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
     *,
@@ -37,7 +57,7 @@ def predict(
 
     Parameters
     ----------
-    model : CopulaModel
+    model : CopulaModel or LazyModel
     target : Dataset or DataArray
         Carries the model's coordinates: dims of a grid, coordinates of scattered points, or
         scalars. Cells with a NaN coordinate come back as NaN.
@@ -70,7 +90,7 @@ def predict(
 
 
 def posterior(
-    model: CopulaModel,
+    model: Predicts,
     target: Target,
     *,
     chunks: Chunks = None,
@@ -82,54 +102,38 @@ def posterior(
         raise ValueError(f"`of` is one of {_OF}, found {of!r}.")
     if not isinstance(target, xr.Dataset | xr.DataArray):
         raise TypeError(f"The target is a Dataset or DataArray, found {type(target).__name__}.")
-    system = model.observations.coordinates
-    arrays = [*system.find_in(target), _mask(target, mask)]
+    arrays = [*model.coordinates.find_in(target), _mask(target, mask)]
     dims = _dims(target, arrays)
     xr.align(*arrays, join="exact", copy=False)  # a mask of other labels or sizes is an error
     arrays = [a.transpose(*(d for d in dims if d in a.dims)) for a in arrays]
     sizes = {d: a.sizes[d] for a in arrays for d in a.dims}
-    options: dict[str, Any] = {
-        "missing": [tuple(k for k, d in enumerate(dims) if d not in a.dims) for a in arrays],
-        "system": system,
-        "nugget": of == "observation",
-    }
     layout = _chunks(target, dims, sizes, chunks)
-    marginal: Any
-    if layout is None:
-        moments = blocks.latent(
-            *(a.values for a in arrays), conditioned=model.conditioned, **options
-        )
-        marginal = model.marginals[0]
+    predictor: Any
+    if layout is None and model.predictor is not None:
+        predictor = model.predictor
     else:
-        import dask
-
-        # One node for the model, one for what is conditioned on it: blocks refer to these.
-        node = dask.delayed(model, pure=True, traverse=False)
-        moments = blocks.latent_lazily(
-            [a.data for a in arrays],
-            [a.dims for a in arrays],
-            dims,
-            layout,
-            conditioned=dask.delayed(_conditioned, pure=True)(node),
-            **options,
-        )
-        marginal = dask.delayed(_primary_marginal, pure=True)(node)
-    return Posterior(
-        name=model.tasks[0],
-        moments=moments,
+        # One node for the model and what is conditioned on it: blocks refer to it.
+        predictor = model.predictor_node()
+        layout = layout or {d: (sizes[d],) for d in dims}
+    query = blocks.Query(
+        arrays=[a.data for a in arrays],
+        index=[a.dims for a in arrays],
         dims=dims,
-        coords={n: c for n, c in target.coords.items() if set(c.dims) <= set(dims)},
-        attrs=dict(model.observations.attrs[0]),
-        marginal=marginal,
+        chunks=layout,
+        nugget=of == "observation",
     )
-
-
-def _conditioned(model: CopulaModel) -> Conditioned:
-    return model.conditioned
-
-
-def _primary_marginal(model: CopulaModel) -> Marginal:
-    return model.marginals[0]
+    return Posterior(
+        tasks=model.tasks,
+        query=query,
+        predictor=predictor,
+        moments=query.evaluate(predictor, "latent", 2),
+        coords={
+            n: c
+            for n, c in target.coords.items()
+            if set(c.dims) <= set(dims) and n != model.tasks[0]
+        },
+        attrs=dict(model.primary_attrs),
+    )
 
 
 def _mask(target: Target, mask: str | xr.DataArray | None) -> xr.DataArray:

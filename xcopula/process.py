@@ -110,6 +110,17 @@ class Process:
         )
         return theta[: self.covariance.size], marginals
 
+    def with_primary(self, task: int | None) -> tuple[Process, IntArray]:
+        """Return the process of the first task, alone or with one other.
+
+        Also where its parameters stand in theta: models that share parameters are coherent.
+        """
+        covariance, index = self.covariance.with_primary(task)
+        tasks = [0] if task is None else [0, task]
+        where = [np.arange(self.slices[i].start, self.slices[i].stop) for i in tasks]
+        process = Process(covariance, tuple(self.marginals[i] for i in tasks))
+        return process, np.concatenate([index, *where])
+
     def bounds(self) -> FloatArray:
         """Return the box of the parameters, (size, 2)."""
         return np.concatenate([self.covariance.bounds(), *(m.bounds for m in self.marginals)])

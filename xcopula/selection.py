@@ -132,6 +132,8 @@ def select(
             if marginals is not None:
                 raise
             continue
+        if not np.isfinite(marginal.to_normal(sample.values)).all():
+            continue  # a value at the very end of the support, such as a zero
         candidate = fit_alone(sample, first, marginal, groups, structures, start)
         candidates.append(candidate)
         start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]

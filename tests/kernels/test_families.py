@@ -108,5 +108,5 @@ def test_matern_function_names_what_it_knows():
 @pytest.mark.parametrize("name", ["matern72", None, 3])
 def test_unknown_kernel_names_the_choices(name):
     """An unknown kernel is refused with the list of known ones."""
-    with pytest.raises(ValueError, match="Unknown kernel .* Choose one of 'se', 'matern12'"):
+    with pytest.raises(ValueError, match=r"Unknown kernel .* Choose one of 'se', 'matern12'"):
         resolve_kernel(name)

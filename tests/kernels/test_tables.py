@@ -43,7 +43,7 @@ def test_same_task_table(kernel):
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 7])
-@pairs
+@pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_cross_table(first, second, dimension):
     """A cross table is within 1e-10 of the exact value for length ratios up to 50."""
     first, second = KERNELS[first], KERNELS[second]

@@ -2,10 +2,12 @@
 
 A method is a module with two functions:
 
-* ``objective(process, sample, theta)`` returns the negative log-likelihood and its gradient;
-* ``condition(process, sample, theta)`` returns an object whose ``moments(targets, nugget=...)``
-  are the latent mean and variance of the primary at new inputs, and whose ``leave_one_out()`` are
-  those of each observation given the others.
+* ``objective(process, sample, theta, settings)`` returns the negative log-likelihood and its
+  gradient;
+* ``condition(process, sample, theta, settings)`` returns an object whose ``moments(targets)`` are
+  the latent mean and variance of the primary at new inputs, whose ``leave_one_out()`` are those of
+  each observation given the others, and whose ``information(targets)`` is what each secondary adds,
+  where the method can tell.
 
 A new method is a file beside these and a line here.
 """
@@ -19,10 +21,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.inference import exact
+from xcopula.inference import exact, transductive
+from xcopula.inference.settings import Settings
 from xcopula.process import Moments, Process, Sample
 
-__all__ = ["METHODS", "Conditioned", "Method", "resolve_method"]
+__all__ = ["METHODS", "Conditioned", "Method", "Settings", "resolve_method"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,17 +39,28 @@ class Conditioned(Protocol):
     def leave_one_out(self) -> Moments:
         """Return the moments of each observation's score given all others."""
 
+    def information(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
+        """Return the precision (t - 1, m) that each secondary adds."""
+
+    def describe(self) -> list[str]:
+        """Return lines for the model's summary."""
+
 
 @dataclass(frozen=True)
 class Method:
-    """An inference method: the two functions of its module."""
+    """An inference method: the two functions of its module.
 
-    objective: Callable[[Process, Sample, FloatArray], tuple[float, FloatArray]]
-    condition: Callable[[Process, Sample, FloatArray], Conditioned]
+    ``pairwise`` methods are fitted pair by pair before all parameters are polished together.
+    """
+
+    objective: Callable[[Process, Sample, FloatArray, Settings], tuple[float, FloatArray]]
+    condition: Callable[[Process, Sample, FloatArray, Settings], Conditioned]
+    pairwise: bool = False
 
 
 METHODS: dict[str, Method] = {
     "full": Method(exact.objective, exact.condition),
+    "transductive": Method(transductive.objective, transductive.condition, pairwise=True),
 }
 
 

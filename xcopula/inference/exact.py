@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula import jit
+from xcopula.inference.settings import Settings
 from xcopula.kernels.covariance import Contraction, CovarianceState
 from xcopula.linalg import cholesky, inverse_from_cholesky, log_determinant, solve_lower
 from xcopula.process import Moments, Process, Sample
@@ -78,7 +79,9 @@ def _contract(
     return by
 
 
-def objective(process: Process, sample: Sample, theta: FloatArray) -> tuple[float, FloatArray]:
+def objective(
+    process: Process, sample: Sample, theta: FloatArray, settings: Settings | None = None
+) -> tuple[float, FloatArray]:
     """Return the negative log-likelihood and its gradient.
 
     Infinite, with a zero gradient, where a value has no density under its marginal law.
@@ -137,35 +140,83 @@ class Conditioned:
         With ``nugget`` the process includes the site's own variation, and so returns the datum at
         a site where the task was observed; without, it is the smooth signal.
         """
-        targets = _scaled(targets, self.state)
         size = targets.shape[1]
         mean, variance = np.empty(size), np.empty(size)
-        own = self.state.nugget if nugget else np.zeros_like(self.state.nugget)
-        prior = float(self.state.amplitudes[:, task, task].sum() + own[task, task])
         step = max(1, BATCH_BYTES // (8 * self.sample.size))
-        cross = np.empty((min(step, size), self.sample.size))
+        rows = np.empty((min(step, size), self.sample.size))
         for start in range(0, size, step):
             where = slice(start, min(start + step, size))
-            batch = np.require(targets[:, where], np.float64, ["C", "W"])
-            rows = cross[: batch.shape[1]]
-            jit.fill_cross(
-                batch,
-                task,
-                self.inputs,
-                self.sample.offsets,
-                self.state.amplitudes,
-                own,
-                self.state.tables,
-                self.state.groups,
-                self.state.coefficients,
-                self.state.ranges,
-                rows,
+            mean[where], _ = self.whiten(targets[:, where], nugget=nugget, task=task, out=rows)
+            white = rows[: where.stop - start]
+            variance[where] = self.prior_variance(nugget=nugget, task=task) - np.einsum(
+                "ij,ij->i", white, white
             )
-            mean[where] = rows @ self.alpha
-            solve_lower(self.factor, rows)
-            variance[where] = prior - np.einsum("ij,ij->i", rows, rows)
         # A site that is known exactly ends a rounding error below zero.
         return Moments(mean, np.maximum(variance, 0.0))
+
+    def prior_variance(self, *, nugget: bool = True, task: int = 0) -> float:
+        """Return the variance of a task before any data."""
+        own = float(self.state.nugget[task, task]) if nugget else 0.0
+        return float(self.state.amplitudes[:, task, task].sum()) + own
+
+    def whiten(
+        self,
+        targets: FloatArray,
+        *,
+        nugget: bool = True,
+        task: int = 0,
+        out: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the mean at targets (d, m), and rows (m, n) of L^-1 k.
+
+        The inner product of two rows is the covariance that the data explain.
+        """
+        rows = self.covariance(targets, self.inputs, self.sample.offsets, nugget, task, out)
+        mean = rows @ self.alpha
+        return mean, solve_lower(self.factor, rows)
+
+    def prior(self, targets: FloatArray, others: FloatArray, *, nugget: bool = True) -> FloatArray:
+        """Return the prior covariance (m, k) of the primary at targets and at other points."""
+        offsets = np.array([0, others.shape[1]], np.int64)
+        return self.covariance(targets, _scaled(others, self.state), offsets, nugget, 0, None)
+
+    def covariance(
+        self,
+        targets: FloatArray,
+        inputs: FloatArray,
+        offsets: npt.NDArray[np.int64],
+        nugget: bool,
+        task: int,
+        out: FloatArray | None,
+    ) -> FloatArray:
+        """Fill the covariance of a task at targets with scaled inputs, blocked by task."""
+        if out is None:
+            out = np.empty((targets.shape[1], inputs.shape[1]))
+        rows = out[: targets.shape[1]]
+        jit.fill_cross(
+            _scaled(targets, self.state),
+            task,
+            inputs,
+            offsets,
+            self.state.amplitudes,
+            self.state.nugget if nugget else np.zeros_like(self.state.nugget),
+            self.state.tables,
+            self.state.groups,
+            self.state.coefficients,
+            self.state.ranges,
+            rows,
+        )
+        return rows
+
+    def information(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
+        """Raise ValueError: one joint model does not tell its secondaries apart."""
+        raise ValueError(
+            "method='full' cannot tell what each secondary adds. Fit with method='transductive'."
+        )
+
+    def describe(self) -> list[str]:
+        """Return lines for the model's summary."""
+        return []
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, in closed form from the inverse."""
@@ -174,7 +225,9 @@ class Conditioned:
         return Moments(self.scores - self.alpha * variance, variance)
 
 
-def condition(process: Process, sample: Sample, theta: FloatArray) -> Conditioned:
+def condition(
+    process: Process, sample: Sample, theta: FloatArray, settings: Settings | None = None
+) -> Conditioned:
     """Condition the process at theta on a sample."""
     covariance_theta, _ = process.split(theta)
     state = process.covariance.state(covariance_theta)

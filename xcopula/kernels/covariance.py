@@ -13,8 +13,8 @@ site whatever the parameters are, and every real parameter vector is valid.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ COUPLINGS = ("convolution", "icm", "lmc")
 NOISES = ("correlated", "independent")
 
 IntArray = npt.NDArray[np.int64]
+Vector = TypeVar("Vector", FloatArray, IntArray)
 
 # Bounds: length scales in units of the inputs' extent (which is one), shares of variance as
 # logits against the nugget (so the nugget is never below 1e-6), correlations up to 0.9993.
@@ -163,10 +164,35 @@ class Covariance:
         """Number of parameters."""
         return int(self.layout["noise_correlation"][0].stop)
 
-    def part(self, theta: FloatArray, name: str) -> FloatArray:
+    def part(self, theta: Vector, name: str) -> Vector:
         """Return one block of theta as a view of its shape."""
         where, shape = self.layout[name]
         return theta[where].reshape(shape)
+
+    def with_primary(self, task: int | None) -> tuple[Covariance, IntArray]:
+        """Return the covariance of the first task, alone or with one other, and its parameters.
+
+        The correlation of task i with the first is tanh of one parameter of the whole, so the
+        parameters of a pair are a selection of the parameters of all.
+
+        Returns
+        -------
+        Covariance
+        ndarray of int
+            Where its parameters stand in theta.
+        """
+        tasks = [0] if task is None else [0, task]
+        pair = [] if task is None else [task * (task - 1) // 2]
+        kept = {
+            "length": np.s_[..., :] if self.shared else np.s_[..., tasks],
+            "scaling": np.s_[:],
+            "logit": np.s_[..., tasks],
+            "correlation": np.s_[..., pair],
+            "noise_correlation": np.s_[pair] if self.noise == "correlated" else np.s_[:],
+        }
+        theta = np.arange(self.size)
+        index = [self.part(theta, name)[where].ravel() for name, where in kept.items()]
+        return replace(self, kernels=tuple(self.kernels[i] for i in tasks)), np.concatenate(index)
 
     def bounds(self) -> FloatArray:
         """Return the box of the parameters, (size, 2)."""

@@ -69,11 +69,10 @@ def _bessel_tables(nu: float) -> tuple[FloatArray, FloatArray]:
 
 def _interpolated(nu: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Look the Bessel forms up: a hundred nanoseconds a value become five."""
-    flat = np.require(x, np.float64, ["C", "W"]).reshape(-1)
+    flat = np.square(x, dtype=np.float64).reshape(-1)
     out = np.empty((2, flat.size))
     for row, table in zip(out, _bessel_tables(nu), strict=True):
-        # The table reads the fourth root of its first argument.
-        interpolate(flat, 1.0 / math.sqrt(_BESSEL_RANGE), table, row)
+        interpolate(flat, 1.0 / _BESSEL_RANGE, table, row)
     return out[0].reshape(x.shape), out[1].reshape(x.shape)
 
 

@@ -1,8 +1,9 @@
 """Piecewise polynomial tables of correlation functions, as the compiled loops read them.
 
-A correlation is tabulated in s = sqrt(r / R) on a uniform grid of cells over [0, 1]: dense near
-the origin, where a short length scale shows, and sparse in the tail. Quintic Hermite pieces then
-keep the error near 1e-12, below what positive definiteness of a matrix of unit diagonal feels.
+A correlation is tabulated in s = (r / R)^(1/4) on a uniform grid of cells over [0, 1]: dense near
+the origin, where a short length scale shows (and where r^2 log r, of rough kernels, becomes
+smooth), and sparse in the tail. Quintic Hermite pieces then keep the error near 1e-11 up to length
+ratios of 50, below what positive definiteness of a matrix of unit diagonal feels.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NODES = np.linspace(0.0, 1.0, CELLS + 1)
 def same_table(kernel: Kernel) -> FloatArray:
     """Tabulate a kernel over its reach, for unit length scale: (cells + 1, 6)."""
     reach = kernel.reach
-    value, slope, curvature = kernel.profile(reach * _NODES**2)
+    value, slope, curvature = kernel.profile(reach * _NODES**4)
     return _by_root(value, reach * slope, reach**2 * curvature)
 
 
@@ -44,14 +45,14 @@ def cross_tables(
     -------
     ndarray (cells + 1, 6), ndarray (cells + 1, 4)
     """
-    p = cross_profile(first, second, length1, length2, dimension, span * _NODES**2)
+    p = cross_profile(first, second, length1, length2, dimension, span * _NODES**4)
     return (
         _by_root(p.value, span * p.slope, span**2 * p.curvature),
-        cubic(p.by_first, 2.0 * _NODES * span * p.by_first_slope),
+        cubic(p.by_first, 4.0 * _NODES**3 * span * p.by_first_slope),
     )
 
 
 def _by_root(value: FloatArray, slope: FloatArray, curvature: FloatArray) -> FloatArray:
-    """Turn derivatives by r / R into those by its square root and make the quintic table."""
+    """Turn derivatives by r / R into those by its fourth root and make the quintic table."""
     s = _NODES
-    return quintic(value, 2.0 * s * slope, 2.0 * slope + 4.0 * s**2 * curvature)
+    return quintic(value, 4.0 * s**3 * slope, 12.0 * s**2 * slope + 16.0 * s**6 * curvature)

@@ -1,0 +1,94 @@
+"""Importing is cheap and has one side effect: the accessor."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import xcopula
+
+HEAVY = (
+    "numba",
+    "dask",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.linalg",
+    "matplotlib",
+    "cf_xarray",
+    "netCDF4",
+)
+
+
+def run(code: str) -> str:
+    """Run code in a fresh interpreter and return what it prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_import_loads_nothing_heavy():
+    """Beyond what xarray itself loads, none of the heavy packages is imported."""
+    code = (
+        "import sys, json, xarray; before = set(sys.modules); import xcopula;"
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    added = json.loads(run(code))
+    assert "xcopula.accessor" in added
+    assert [m for m in added for h in HEAVY if m == h or m.startswith(f"{h}.")] == []
+    assert len([m for m in added if not m.startswith("xcopula")]) < 20
+
+
+def test_import_registers_the_accessor_and_nothing_else():
+    """The accessor is there; options, warning filters and loggers are as they were."""
+    code = """
+import logging, warnings, xarray as xr
+options, filters = dict(xr.core.options.OPTIONS), list(warnings.filters)
+import xcopula
+assert hasattr(xr.Dataset(), "mtcopula")
+assert dict(xr.core.options.OPTIONS) == options
+assert list(warnings.filters) == filters
+assert not logging.getLogger("xcopula").handlers
+"""
+    assert run(code) == ""
+
+
+def test_dir_lists_the_public_names():
+    """Completion shows the public names and only them."""
+    assert dir(xcopula) == sorted(xcopula.__all__)
+    assert {"fit", "predict", "CopulaModel", "datasets", "marginals"} <= set(dir(xcopula))
+
+
+@pytest.mark.parametrize("name", xcopula.__all__)
+def test_every_public_name_resolves(name):
+    """Each name loads on first use, in a package where nothing was loaded before."""
+    assert run(f"import xcopula; assert xcopula.{name} is not None") == ""
+
+
+def test_public_names_mean_the_same_before_and_after_loading():
+    """A submodule that gets imported on the way does not take the place of a function."""
+    code = """
+import xcopula
+kinds = {n: type(getattr(xcopula, n)) for n in xcopula.__all__}
+import xcopula.fitting, xcopula.model, xcopula.prediction, xcopula.posterior, xcopula.plot
+for name, kind in kinds.items():
+    assert type(getattr(xcopula, name)) is kind, name
+from xcopula import *
+assert callable(fit) and callable(predict)
+"""
+    assert run(code) == ""
+
+
+def test_unknown_names_are_attribute_errors():
+    """A misspelt name is reported as such."""
+    with pytest.raises(AttributeError, match="module 'xcopula' has no attribute 'fitt'"):
+        _ = xcopula.fitt
+
+
+def test_version_is_that_of_the_distribution():
+    """The version in the package and in its metadata agree."""
+    from importlib.metadata import version
+
+    assert xcopula.__version__ == version("xcopula")

@@ -1,0 +1,131 @@
+"""The labelled posterior."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import ndtr
+
+
+@pytest.fixture(scope="module", params=["memory", "lazy"])
+def posterior(request, model, grid):
+    """The posterior on the grid, in memory and lazily."""
+    return model.posterior(grid, chunks={"x": 3} if request.param == "lazy" else None)
+
+
+class TestPosterior:
+    def test_repr_says_where_and_how(self, posterior):
+        """The repr names the variable, the sizes and whether it is lazy."""
+        kind = "lazy" if posterior.lazy else "in memory"
+        assert repr(posterior) == f"<xcopula.Posterior of 'metal' on (y: 6, x: 7), {kind}>"
+
+    def test_lazy_follows_the_target(self, posterior):
+        """Results are dask-backed exactly where the posterior is lazy."""
+        for result in (posterior.median(), posterior.cdf(2.0), posterior.latent["std"]):
+            assert (result.chunks is not None) == posterior.lazy
+
+    def test_median_is_the_middle_quantile(self, posterior):
+        """The median carries no quantile coordinate."""
+        median = posterior.median()
+        assert "quantile" not in median.coords
+        assert median.name == "metal"
+        xr.testing.assert_equal(median, posterior.quantile(0.5).drop_vars("quantile"))
+
+    def test_interval(self, posterior):
+        """The interval has bounds lower and upper, at the quantiles of its level."""
+        interval = posterior.interval(0.8)
+        assert interval.dims == ("bound", "y", "x")
+        assert interval["bound"].values.tolist() == ["lower", "upper"]
+        np.testing.assert_allclose(interval, posterior.quantile([0.1, 0.9]), rtol=1e-12)
+        assert interval.attrs["units"] == "mg kg-1"
+
+    @pytest.mark.parametrize("level", [0.0, 1.0, 90])
+    def test_interval_of_a_wrong_level(self, posterior, level):
+        """A level is a probability."""
+        with pytest.raises(ValueError, match="strictly between 0 and 1"):
+            posterior.interval(level)
+
+    def test_cdf_of_a_number_and_of_a_sequence(self, posterior):
+        """A number gives a scalar coordinate, a sequence a first dim threshold with units."""
+        one = posterior.cdf(2.0)
+        assert one.dims == ("y", "x")
+        assert float(one["threshold"]) == 2.0
+        several = posterior.cdf([1.0, 2.0, 5.0])
+        assert several.dims == ("threshold", "y", "x")
+        assert several["threshold"].attrs == {"units": "mg kg-1"}
+        assert several.attrs["units"] == "1"
+        xr.testing.assert_allclose(several.sel(threshold=2.0), one)
+        assert (several.compute().diff("threshold") > 0).all()
+
+    def test_cdf_inverts_quantile(self, posterior):
+        """The probability of at most a quantile is its level."""
+        cell = posterior.quantile([0.05, 0.3, 0.99]).isel(x=2, y=1).values
+        probability = posterior.cdf(cell).isel(x=2, y=1)
+        np.testing.assert_allclose(probability, [0.05, 0.3, 0.99], rtol=1e-9)
+
+    def test_exceedance_is_the_rest(self, posterior):
+        """P(Y > y) = 1 - P(Y <= y)."""
+        for value in (0.5, [1.0, 2.0]):
+            total = posterior.exceedance(value) + posterior.cdf(value)
+            np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+        assert "more than" in posterior.exceedance(1.0).attrs["long_name"]
+
+    def test_thresholds_outside_the_support_are_sure(self, posterior):
+        """Below zero a log-normal variable is never, above infinity it is never either."""
+        np.testing.assert_array_equal(posterior.exceedance([-1.0, 0.0]), 1.0)
+        np.testing.assert_array_equal(posterior.exceedance(np.inf), 0.0)
+
+    @pytest.mark.parametrize("value", [np.nan, [1.0, np.nan], [[1.0]]])
+    def test_wrong_thresholds(self, posterior, value):
+        """A threshold is a number or a sequence of numbers."""
+        with pytest.raises(ValueError, match="A threshold is a number or a sequence of numbers"):
+            posterior.cdf(value)
+
+    def test_latent(self, posterior, model):
+        """The latent moments explain every other result."""
+        latent = posterior.latent
+        assert set(latent) == {"mean", "std"}
+        assert latent["mean"].dims == ("y", "x")
+        assert latent["std"].attrs == {"long_name": "latent standard deviation", "units": "1"}
+        assert ((latent["std"] > 0) & (latent["std"] <= 1 + 1e-12)).all()
+        law = model.marginals[0]
+        np.testing.assert_allclose(posterior.median(), law.from_normal(latent["mean"].values))
+        expected = ndtr((float(law.to_normal(2.0)) - latent["mean"]) / latent["std"])
+        np.testing.assert_allclose(posterior.cdf(2.0), expected, rtol=1e-12)
+
+    def test_mean_and_std_of_a_lognormal_law(self, posterior, model):
+        """Moments of a log-normal prediction have a closed form."""
+        law, latent = model.marginals[0], posterior.latent
+        m = law.location + law.scale * latent["mean"].values
+        v = (law.scale * latent["std"].values) ** 2
+        mean = np.exp(m + v / 2)
+        np.testing.assert_allclose(posterior.mean(), mean, rtol=1e-10)
+        np.testing.assert_allclose(posterior.std(), mean * np.sqrt(np.expm1(v)), rtol=1e-8)
+
+    def test_std_has_a_name_of_its_own(self, posterior):
+        """A standard deviation is not the variable: suffix, units, no standard name."""
+        std = posterior.std()
+        assert std.name == "metal_std"
+        assert std.attrs["units"] == "mg kg-1"
+        assert "standard_name" not in std.attrs
+        assert posterior.mean().name == "metal"
+        assert posterior.mean().attrs["standard_name"] == "metal"
+
+    def test_is_frozen(self, posterior):
+        """A posterior does not change."""
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            posterior.name = "other"
+
+    def test_can_be_written(self, posterior, tmp_path):
+        """Every result is plain netCDF."""
+        xr.Dataset(
+            {
+                "quantiles": posterior.quantile([0.1, 0.9]),
+                "interval": posterior.interval(),
+                "risk": posterior.exceedance([1.0, 2.0]),
+                "std": posterior.std(),
+            }
+        ).to_netcdf(tmp_path / "posterior.nc")

@@ -1,0 +1,140 @@
+"""Predictive formulas against closed forms, scipy.stats and Monte Carlo."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from xcopula import predictive
+from xcopula.marginals import GEV, Exponential, Gamma, LogNormal, Normal, StudentT
+
+MEAN = np.array([-1.3, 0.0, 0.4, 2.0])
+STD = np.array([1.0, 0.3, 0.05, 0.7])
+NORMAL = Normal(3.0, 2.0)
+LOGNORMAL = LogNormal(0.5, 0.8)
+
+# The predictive law itself: normal, and log-normal with the latent moments scaled.
+CLOSED = [
+    (NORMAL, stats.norm(3.0 + 2.0 * MEAN, 2.0 * STD)),
+    (LOGNORMAL, stats.lognorm(0.8 * STD, scale=np.exp(0.5 + 0.8 * MEAN))),
+]
+ONE, ZERO = np.array([1.0]), np.array([0.0])
+
+
+@pytest.mark.parametrize(("law", "exact"), CLOSED, ids=["normal", "lognormal"])
+class TestClosedForms:
+    @pytest.mark.parametrize("level", [1e-9, 0.05, 0.5, 0.95, 1 - 1e-9])
+    def test_quantile(self, law, exact, level):
+        """Quantiles are those of the predictive law."""
+        np.testing.assert_allclose(
+            predictive.quantile(MEAN, STD, law, level), exact.ppf(level), rtol=1e-9
+        )
+
+    @pytest.mark.parametrize("value", [0.1, 1.0, 4.0, 30.0])
+    def test_cdf_and_exceedance(self, law, exact, value):
+        """Both probabilities are exact, also where they are tiny."""
+        np.testing.assert_allclose(
+            predictive.cdf(MEAN, STD, law, value), exact.cdf(value), rtol=1e-9, atol=1e-300
+        )
+        np.testing.assert_allclose(
+            predictive.exceedance(MEAN, STD, law, value), exact.sf(value), rtol=1e-9, atol=1e-300
+        )
+
+    def test_mean_and_std(self, law, exact):
+        """The quadrature is exact for these laws."""
+        np.testing.assert_allclose(predictive.mean(MEAN, STD, law), exact.mean(), rtol=1e-12)
+        np.testing.assert_allclose(predictive.std(MEAN, STD, law), exact.std(), rtol=1e-10)
+
+
+def test_a_tiny_exceedance_is_right():
+    """A probability near 1e-20 keeps its digits instead of vanishing in 1 - cdf."""
+    score = 9.3
+    threshold = float(LOGNORMAL.from_normal(score))
+    tail = predictive.exceedance(ZERO, ONE, LOGNORMAL, threshold)[0]
+    assert 1e-21 < tail < 1e-19
+    assert tail == pytest.approx(stats.norm.sf(score), rel=1e-9)
+    low = float(LOGNORMAL.from_normal(-score))
+    assert predictive.cdf(ZERO, ONE, LOGNORMAL, low)[0] == pytest.approx(tail, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "law", [Exponential(2.0), Gamma(2.5, 1.5), GEV(1.0, 0.5, 0.2), StudentT(1.0, 2.0, 5.0)]
+)
+def test_monte_carlo(law):
+    """Quantiles, probabilities and moments agree with draws of the predictive law."""
+    mean, std = np.array([0.6]), np.array([0.5])
+    z = np.random.default_rng(0).normal(size=400_000)
+    draws = law.from_normal(mean + std * z)
+    error = 5.0 / np.sqrt(draws.size)
+    for level in (0.1, 0.5, 0.9):
+        q = float(predictive.quantile(mean, std, law, level)[0])
+        assert abs((draws <= q).mean() - level) < error
+    assert abs((draws > 2.0).mean() - predictive.exceedance(mean, std, law, 2.0)[0]) < error
+    assert abs(draws.mean() - predictive.mean(mean, std, law)[0]) < error * draws.std()
+    assert predictive.std(mean, std, law)[0] == pytest.approx(draws.std(), rel=0.03)
+
+
+class TestHeavyTails:
+    @pytest.mark.parametrize("shape", [-0.3, 0.0, 0.2, 0.45, 0.6, 0.9])
+    def test_gev_moments_at_prior_variance(self, shape):
+        """With s = 1 the moments are those of the law, and NaN where it has none."""
+        law, exact = GEV(0.0, 1.0, shape), stats.genextreme(-shape)
+        assert predictive.mean(ZERO, ONE, law)[0] == pytest.approx(exact.mean(), rel=1e-6)
+        spread = predictive.std(ZERO, ONE, law)[0]
+        if shape < 0.5:
+            assert spread == pytest.approx(exact.std(), rel=1e-4)
+        else:
+            assert np.isnan(spread)
+
+    @pytest.mark.parametrize("law", [GEV(0.0, 1.0, 1.2), StudentT(0.0, 1.0, 0.9)])
+    def test_no_mean(self, law):
+        """A tail of index one or more has no mean at s = 1, but one where s is small."""
+        both = predictive.mean(np.zeros(2), np.array([1.0, 0.3]), law)
+        assert np.isnan(both[0])
+        assert np.isfinite(both[1])
+        assert np.isnan(predictive.std(ZERO, ONE, law)[0])
+
+    @pytest.mark.parametrize("df", [1.2, 1.5, 2.0])
+    def test_t_with_a_mean_but_no_variance(self, df):
+        """Between one and two degrees of freedom there is a mean and no standard deviation."""
+        law = StudentT(4.0, 2.0, df)
+        assert predictive.mean(ZERO, ONE, law)[0] == pytest.approx(4.0, abs=1e-4)
+        assert np.isnan(predictive.std(ZERO, ONE, law)[0])
+
+    @pytest.mark.parametrize("df", [2.1, 2.5, 4.0])
+    def test_t_near_the_edge_of_a_variance(self, df):
+        """A variance that barely exists is still right."""
+        spread = predictive.std(ZERO, ONE, StudentT(0.0, 2.0, df))[0]
+        assert spread == pytest.approx(2.0 * stats.t(df).std(), rel=1e-4)
+
+
+class TestExactCells:
+    def test_a_known_cell_has_no_spread(self):
+        """With s = 0 every quantile is the value, and the standard deviation is zero."""
+        mean, std = np.array([0.7]), np.array([0.0])
+        value = float(LOGNORMAL.from_normal(0.7))
+        for level in (0.01, 0.5, 0.99):
+            assert predictive.quantile(mean, std, LOGNORMAL, level)[0] == value
+        assert predictive.std(mean, std, LOGNORMAL)[0] == 0.0
+        assert predictive.mean(mean, std, LOGNORMAL)[0] == pytest.approx(value, rel=1e-14)
+
+    def test_probabilities_are_zero_or_one(self):
+        """A known value is at most itself and does not exceed itself."""
+        mean, std = np.array([0.0]), np.array([0.0])
+        for value, at_most in [(2.9, 0.0), (3.0, 1.0), (3.1, 1.0)]:
+            assert predictive.cdf(mean, std, NORMAL, value)[0] == at_most
+            assert predictive.exceedance(mean, std, NORMAL, value)[0] == 1.0 - at_most
+
+    def test_nan_stays_nan(self):
+        """A cell without a prediction has none in any form."""
+        mean, std = np.array([np.nan, 0.0]), np.array([np.nan, 1.0])
+        for function, extra in [
+            (predictive.quantile, (0.5,)),
+            (predictive.cdf, (1.0,)),
+            (predictive.exceedance, (1.0,)),
+            (predictive.mean, ()),
+            (predictive.std, ()),
+        ]:
+            out = function(mean, std, LOGNORMAL, *extra)
+            assert np.isnan(out).tolist() == [True, False]

@@ -1,0 +1,26 @@
+"""Options of inference methods, as arrays and plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a method may be told beside its data and parameters; each reads what concerns it.
+
+    Attributes
+    ----------
+    weights : {"auto", "calibrated", "stacked", "report"}
+        How transductive sub-models are combined.
+    anchors : "auto", "block", None or ndarray (d, m)
+        Query points that every cell shares, in the model's scaled inputs.
+    """
+
+    weights: str = "auto"
+    anchors: str | npt.NDArray[np.float64] | None = "auto"

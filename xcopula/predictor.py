@@ -1,0 +1,34 @@
+"""What prediction needs of a fitted model, and nothing else: one small object for a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.coordinates import CoordinateSystem
+from xcopula.inference import Conditioned
+from xcopula.marginals import Marginal
+
+__all__ = ["Predictor"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A conditioned process with its coordinate system and the primary's marginal law."""
+
+    coordinates: CoordinateSystem
+    conditioned: Conditioned
+    marginal: Marginal
+
+    def latent(self, columns: FloatArray, nugget: bool) -> FloatArray:
+        """Return the latent mean and standard deviation (2, m) at scaled inputs (d, m)."""
+        moments = self.conditioned.moments(columns, nugget=nugget)
+        return np.stack([moments.mean, np.sqrt(moments.variance)])
+
+    def information(self, columns: FloatArray, nugget: bool) -> FloatArray:
+        """Return the precision (t - 1, m) that each secondary adds at scaled inputs (d, m)."""
+        return self.conditioned.information(columns, nugget=nugget)
