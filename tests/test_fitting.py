@@ -92,7 +92,7 @@ class TestBadInput:
                     (None, TypeError, f"`{name}` is an integer, found None"),
                     (True, TypeError, f"`{name}` is an integer, found True"),
                     (np.True_, TypeError, f"`{name}` is an integer"),
-                    (-1, ValueError, f"`{name}` is not negative, found -1"),
+                    (-1, ValueError, f"`{name}` is at least 0, found -1"),
                 ]
             ),
         ],

@@ -8,7 +8,7 @@ import pytest
 import reference
 
 from xcopula import jit
-from xcopula.inference.exact import _contract, _fill, _scaled
+from xcopula.inference.exact import _contract, _fill, scaled_inputs
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.kernels.hermite import quintic
@@ -36,7 +36,7 @@ def cross(targets, task, sample, state, nugget):
     jit.fill_cross(
         np.require(targets, float, "CW"),
         task,
-        _scaled(sample.inputs, state),
+        scaled_inputs(sample.inputs, state),
         sample.offsets,
         state.amplitudes,
         nugget,
@@ -53,9 +53,9 @@ def cross(targets, task, sample, state, nugget):
 def test_cross_equals_the_block_of_the_full_matrix(setting, task):
     """The covariance of a task's own sites with all is a row block of the whole, to 1e-15."""
     sample, _, state = setting
-    matrix = _fill(_scaled(sample.inputs, state), sample, state)
+    matrix = _fill(scaled_inputs(sample.inputs, state), sample, state)
     matrix = np.tril(matrix) + np.tril(matrix, -1).T
-    targets = _scaled(sample.inputs, state)[:, sample.task(task)]
+    targets = scaled_inputs(sample.inputs, state)[:, sample.task(task)]
     np.testing.assert_allclose(
         cross(targets, task, sample, state, state.nugget),
         matrix[sample.task(task)],
@@ -67,7 +67,7 @@ def test_cross_equals_the_block_of_the_full_matrix(setting, task):
 def test_cross_without_nugget_is_the_signal(setting):
     """With a zero nugget the covariance at common sites is lower by the nugget, to 1e-15."""
     sample, _, state = setting
-    targets = _scaled(sample.inputs, state)[:, sample.task(0)]
+    targets = scaled_inputs(sample.inputs, state)[:, sample.task(0)]
     whole = cross(targets, 0, sample, state, state.nugget)
     signal = cross(targets, 0, sample, state, np.zeros_like(state.nugget))
     expected = np.zeros_like(whole)
@@ -83,7 +83,7 @@ def test_fill_leaves_the_upper_triangle_alone(setting):
     sample, _, state = setting
     out = np.full((sample.size, sample.size), np.nan)
     jit.fill_lower(
-        _scaled(sample.inputs, state),
+        scaled_inputs(sample.inputs, state),
         sample.offsets,
         state.amplitudes,
         state.nugget,
@@ -111,10 +111,10 @@ def test_contraction_is_the_derivative(setting):
 
     def weighted(theta):
         state = COVARIANCE.state(theta)
-        filled = np.tril(_fill(_scaled(sample.inputs, state), sample, state), -1)
+        filled = np.tril(_fill(scaled_inputs(sample.inputs, state), sample, state), -1)
         return float((weights * filled).sum())
 
-    by = _contract(inverse, alpha, _scaled(sample.inputs, state), sample, state, scaled=True)
+    by = _contract(inverse, alpha, scaled_inputs(sample.inputs, state), sample, state, scaled=True)
     expected = reference.differences(weighted, theta)
     np.testing.assert_allclose(
         COVARIANCE.pullback(theta, by), expected, rtol=0, atol=1e-6 * np.abs(expected).max()
@@ -126,7 +126,7 @@ def test_contraction_by_amplitude_and_nugget(setting):
     sample, _, state = setting
     rng = np.random.default_rng(2)
     inverse, alpha = rng.normal(size=(sample.size, sample.size)), np.zeros(sample.size)
-    inputs = _scaled(sample.inputs, state)
+    inputs = scaled_inputs(sample.inputs, state)
     by = _contract(inverse, alpha, inputs, sample, state, scaled=False)
     total = (by.amplitudes * state.amplitudes).sum() + (by.nugget * state.nugget).sum()
     filled = np.tril(_fill(inputs, sample, state), -1)

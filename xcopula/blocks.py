@@ -7,7 +7,7 @@ need of the model enters the graph once, as a delayed :class:`~xcopula.predictor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,12 @@ FloatArray = npt.NDArray[np.float64]
 
 # Index symbols of blockwise for the axes that are not dimensions of the target.
 _ROW, _LEADING = "__row__", "__leading__"
+# Cells of a block that are worked on at a time, so that what is only passing stays small.
+_CELLS = 2**16
+
+
+def _slices(size: int) -> Iterator[slice]:
+    return (slice(k, min(k + _CELLS, size)) for k in range(0, size, _CELLS))
 
 
 def evaluate(
@@ -47,12 +53,18 @@ def evaluate(
     nugget : bool
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
-    *coordinates, mask = np.broadcast_arrays(*whole)
-    columns = predictor.coordinates.to_columns([c.reshape(-1) for c in coordinates])
-    wanted = mask.reshape(-1) & np.isfinite(columns).all(axis=0)
-    out = np.full((rows, columns.shape[1]), np.nan)
-    if wanted.any():
-        out[:, wanted] = getattr(predictor, quantity)(columns[:, wanted], nugget)
+    *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
+    to_columns = predictor.coordinates.to_columns
+    wanted = mask.flatten()
+    for part in _slices(wanted.size):
+        columns = to_columns([c.flat[part] for c in coordinates])
+        wanted[part] &= np.isfinite(columns).all(axis=0)
+    out = np.full((rows, wanted.size), np.nan)
+    cells = np.flatnonzero(wanted)
+    for part in _slices(cells.size):
+        where = cells[part]
+        columns = to_columns([c.flat[where] for c in coordinates])
+        out[:, where] = getattr(predictor, quantity)(columns, nugget)
     return out.reshape(rows, *mask.shape)
 
 
@@ -113,6 +125,7 @@ class Query:
             (_ROW, *self.dims),
             *pairs,
             new_axes={_ROW: rows},
+            align_arrays=False,  # they are; and an outer product is meant to have many blocks
             dtype=np.float64,
             meta=np.empty((0,) * (1 + len(self.dims))),
             **options,
@@ -127,9 +140,14 @@ def transform(
     leading: FloatArray | None,
 ) -> FloatArray:
     """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values."""
-    if leading is None:
-        return function(moments[0], moments[1], predictor.marginal)
-    return np.stack([function(moments[0], moments[1], predictor.marginal, v) for v in leading])
+    mean, std = moments.reshape(2, -1)
+    values: Sequence[tuple[Any, ...]] = [()] if leading is None else [(v,) for v in leading]
+    out = np.empty((len(values), mean.size))
+    for part in _slices(mean.size):
+        for row, value in zip(out, values, strict=True):
+            row[part] = function(mean[part], std[part], predictor.marginal, *value)
+    shape = moments.shape[1:]
+    return out.reshape(shape if leading is None else (len(values), *shape))
 
 
 def transform_lazily(moments: Any, *, leading: FloatArray | None, **options: Any) -> Any:

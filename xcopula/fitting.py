@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.coordinates import Coords
+from xcopula.coordinates import CoordinateSystem, Coords
 from xcopula.inference import resolve_method
 from xcopula.inference.combination import WEIGHTS
 from xcopula.kernels import Kernel, resolve_kernel
@@ -27,6 +27,7 @@ from xcopula.marginals import Marginal
 from xcopula.marginals import resolve as resolve_marginal
 from xcopula.model import CopulaModel, warn_of_extreme_scores
 from xcopula.observations import Data, Observations, inputs_of, is_lazy, observe, pick
+from xcopula.optimisation import OPTIMIZERS
 from xcopula.steps import (
     Callback,
     Plan,
@@ -59,7 +60,10 @@ def fit(
     noise: str = "correlated",
     weights: str = "auto",
     anchors: str | xr.Dataset | None = "auto",
+    inducing: int | xr.Dataset | Mapping[str, int | xr.Dataset] = 200,
+    blocks: int = 4,
     polish: bool = True,
+    optimizer: str = "l-bfgs",
     ard: bool | Sequence[str] = False,
     restarts: int = 2,
     seed: int = 0,
@@ -80,10 +84,12 @@ def fit(
     coords : str, sequence or mapping, optional
         The coordinates that are the inputs: names (one group), or a mapping of group names to
         names (a product over groups). Found by CF axis or by name where not given.
-    method : {"transductive", "full"}
-        Inference method: "full" is the exact likelihood of all variables together; "transductive"
+    method : {"transductive", "full", "dtc", "fitc", "pitc", "bcm", "cokriging"}
+        Inference method. "full" is the exact likelihood of all variables together; "transductive"
         fits the primary with each secondary apart and combines them at prediction, at a cost that
-        is linear in the number of variables.
+        is linear in the number of variables. "dtc", "fitc" and "pitc" are sparse, with inducing
+        points; "bcm" is a committee of blocks of data; "cokriging" has normal laws, an LMC and
+        unknown means.
     marginals : str, Marginal or mapping
         Marginal law of every variable, or of each by name: "auto", "normal", "lognormal",
         "exponential", "gev", "gamma", "t", "parzen", or a law of one's own.
@@ -104,8 +110,16 @@ def fit(
         Query points that every cell shares in a transductive prediction: sites of secondaries
         without the primary, given points, or none. "block" takes each chunk of the target as its
         own query set, as in the report, and so depends on the chunks.
+    inducing : int, Dataset, or mapping of variable to either
+        Inducing points of the sparse methods: how many over all variables (found by k-means among
+        each variable's sites), points that all share, or those of each variable.
+    blocks : int
+        Number of blocks of the committee.
     polish : bool
         Whether a transductive fit ends with all parameters together.
+    optimizer : {"l-bfgs", "cg", "annealing"}
+        How all parameters together are sought: quasi-Newton, conjugate gradients, or simulated
+        annealing followed by quasi-Newton.
     ard : bool or sequence of str
         Groups in which every coordinate has a scale of its own.
     restarts : int
@@ -137,14 +151,20 @@ def fit(
     names = _check_names(primary, secondary)
     plan = Plan(
         method=method,
-        laws=tuple(_by_variable("marginals", marginals, names, resolve_marginal)),
-        kernels=_shared(coupling, _by_variable("kernels", kernels, names, resolve_kernel)),
-        coupling=coupling,
+        laws=_laws(method, _by_variable("marginals", marginals, names, resolve_marginal)),
+        kernels=_shared(
+            resolve_method(method).coupling or coupling,
+            _by_variable("kernels", kernels, names, resolve_kernel),
+        ),
+        coupling=resolve_method(method).coupling or coupling,
         structures=_check_integer("structures", structures),
         noise=noise,
         weights=weights,
         anchors=anchors,
+        inducing=inducing,
+        blocks=_check_integer("blocks", blocks, least=1),
         polish=bool(polish),
+        optimizer=optimizer,
         restarts=_check_integer("restarts", restarts),
         seed=_check_integer("seed", seed),
         callback=None if callback is None else _Counted(callback),
@@ -154,6 +174,7 @@ def fit(
     system = inputs_of(arrays, coords, ard=ard)
     if isinstance(anchors, xr.Dataset):
         system.find_in(anchors)
+    _check_inducing(inducing, names, system)
     fitting = _Fitting(arrays, coords, ard, plan)
     if not compute:
         _check_picklable(callback)
@@ -237,8 +258,41 @@ def _check_plan(plan: Plan) -> None:
             f"Unknown anchors {plan.anchors!r}. Choose 'auto', 'block', None, or give a Dataset "
             "of points with the model's coordinates."
         )
+    if plan.optimizer not in OPTIMIZERS:
+        raise ValueError(
+            f"Unknown optimizer {plan.optimizer!r}. Choose one of {', '.join(OPTIMIZERS)}."
+        )
     given = tuple(k for k in plan.kernels if k) or (resolve_kernel("matern32"),)
     Covariance(given, (InputGroup(1),), plan.coupling, plan.structures, plan.noise)
+
+
+def _laws(
+    method: str, laws: list[Marginal | type[Marginal] | None]
+) -> tuple[Marginal | type[Marginal] | None, ...]:
+    """Give the law that a method asks for to the variables that have none."""
+    only = resolve_method(method).law
+    if only is None:
+        return tuple(laws)
+    other = {law.name for law in laws if law is not None and law.name != only}
+    if other:
+        raise ValueError(
+            f"method={method!r} has {only} marginals, found {sorted(other)}. "
+            "Leave `marginals` out, or choose another method."
+        )
+    return tuple(law or resolve_marginal(only) for law in laws)
+
+
+def _check_inducing(inducing: Any, names: list[str], system: CoordinateSystem) -> None:
+    each = [inducing]
+    if isinstance(inducing, Mapping) and not isinstance(inducing, xr.Dataset):
+        if set(inducing) != set(names):
+            raise KeyError(f"`inducing` names {list(inducing)}; the variables are {names}.")
+        each = list(inducing.values())
+    for given in each:
+        if isinstance(given, xr.Dataset):
+            system.find_in(given)
+        else:
+            _check_integer("inducing", given, least=1)
 
 
 def _shared(coupling: str, kernels: list[Kernel | None]) -> tuple[Kernel | None, ...]:
@@ -279,15 +333,15 @@ def _check_names(primary: str, secondary: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _check_integer(name: str, value: object) -> int:
+def _check_integer(name: str, value: object, *, least: int = 0) -> int:
     try:
         if isinstance(value, bool):
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"`{name}` is an integer, found {value!r}.") from None
-    if number < 0:
-        raise ValueError(f"`{name}` is not negative, found {number}.")
+    if number < least:
+        raise ValueError(f"`{name}` is at least {least}, found {number}.")
     return number
 
 

@@ -17,7 +17,14 @@ import math
 import numba
 import numpy as np
 
-__all__ = ["combine_conditionals", "contract_gradient", "fill_cross", "fill_lower", "interpolate"]
+__all__ = [
+    "combine_conditionals",
+    "contract_cross",
+    "contract_gradient",
+    "fill_cross",
+    "fill_lower",
+    "interpolate",
+]
 
 # Two points nearer than this (inputs are scaled to unit extent) are the same site.
 _SAME_SITE = 1e-9**2
@@ -204,6 +211,78 @@ def _weighted_sensitivity(squared, count, inverse_range, coefficients, weights):
 
 
 @kernel
+def _contract_row(
+    weights,
+    count,
+    point,
+    inputs,
+    start,
+    low,
+    high,
+    amplitudes,
+    tables,
+    groups,
+    coefficients,
+    sensitivities,
+    ranges,
+    scaled,
+    squared,
+    values,
+    slopes,
+    others,
+    d_amplitudes,
+    d_slope,
+    d_sensitivity,
+    d_scaling,
+):
+    """Contract the weights of one point against ``count`` columns of one task.
+
+    The pair of tasks is (low, high), low <= high; ``squared`` holds the distances in each group.
+    """
+    n_groups = groups.shape[0] - 1
+    for q in range(amplitudes.shape[0]):
+        amplitude = amplitudes[q, high, low]
+        for g in range(n_groups):
+            t = tables[q, g, high, low]
+            _correlations_and_slopes(
+                squared[g], count, ranges[t], coefficients[t], values[g], slopes[g]
+            )
+        for g in range(n_groups):
+            t = tables[q, g, high, low]
+            for b in range(count):
+                others[b] = weights[b]
+            for h in range(n_groups):
+                if h != g:
+                    for b in range(count):
+                        others[b] *= values[h, b]
+            if g == 0:
+                total = 0.0
+                for b in range(count):
+                    total += others[b] * values[0, b]
+                d_amplitudes[q, high, low] += total
+            total = 0.0
+            for b in range(count):
+                total += others[b] * slopes[g, b]
+            d_slope[t] += amplitude * total
+            if low != high:
+                d_sensitivity[t] += amplitude * _weighted_sensitivity(
+                    squared[g], count, ranges[t], sensitivities[t], others
+                )
+            if scaled:
+                for b in range(count):
+                    if squared[g, b] > 0.0:
+                        others[b] *= -amplitude * slopes[g, b] / squared[g, b]
+                    else:
+                        others[b] = 0.0
+                for c in range(groups[g], groups[g + 1]):
+                    total = 0.0
+                    for b in range(count):
+                        delta = point[c] - inputs[c, start + b]
+                        total += others[b] * delta * delta
+                    d_scaling[c] += total
+
+
+@kernel
 def contract_gradient(
     inverse,
     alpha,
@@ -273,46 +352,99 @@ def contract_gradient(
                         same = same and squared[g, b] <= _SAME_SITE
                     if same:
                         d_nugget[i, j] += weights[b]
-                for q in range(amplitudes.shape[0]):
-                    amplitude = amplitudes[q, i, j]
-                    for g in range(n_groups):
-                        t = tables[q, g, i, j]
-                        _correlations_and_slopes(
-                            squared[g], count, ranges[t], coefficients[t], values[g], slopes[g]
-                        )
-                    for g in range(n_groups):
-                        t = tables[q, g, i, j]
-                        for b in range(count):
-                            others[b] = weights[b]
-                        for h in range(n_groups):
-                            if h != g:
-                                for b in range(count):
-                                    others[b] *= values[h, b]
-                        if g == 0:
-                            total = 0.0
-                            for b in range(count):
-                                total += others[b] * values[0, b]
-                            d_amplitudes[q, i, j] += total
-                        total = 0.0
-                        for b in range(count):
-                            total += others[b] * slopes[g, b]
-                        d_slope[t] += amplitude * total
-                        if i != j:
-                            d_sensitivity[t] += amplitude * _weighted_sensitivity(
-                                squared[g], count, ranges[t], sensitivities[t], others
-                            )
-                        if scaled:
-                            for b in range(count):
-                                if squared[g, b] > 0.0:
-                                    others[b] *= -amplitude * slopes[g, b] / squared[g, b]
-                                else:
-                                    others[b] = 0.0
-                            for c in range(groups[g], groups[g + 1]):
-                                total = 0.0
-                                for b in range(count):
-                                    delta = point[c] - inputs[c, start + b]
-                                    total += others[b] * delta * delta
-                                d_scaling[c] += total
+                _contract_row(
+                    weights,
+                    count,
+                    point,
+                    inputs,
+                    start,
+                    j,
+                    i,
+                    amplitudes,
+                    tables,
+                    groups,
+                    coefficients,
+                    sensitivities,
+                    ranges,
+                    scaled,
+                    squared,
+                    values,
+                    slopes,
+                    others,
+                    d_amplitudes,
+                    d_slope,
+                    d_sensitivity,
+                    d_scaling,
+                )
+
+
+@kernel
+def contract_cross(
+    weights,
+    targets,
+    target_offsets,
+    inputs,
+    offsets,
+    amplitudes,
+    tables,
+    groups,
+    coefficients,
+    sensitivities,
+    ranges,
+    scaled,
+    d_amplitudes,
+    d_slope,
+    d_sensitivity,
+    d_scaling,
+):
+    """Contract weights (m, n) with every derivative of a signal covariance between two sets.
+
+    Both sets are sorted by task. The covariance has no nugget; where both sets are the same, every
+    pair is met twice and the diagonal counts. The other arguments are those of
+    :func:`contract_gradient`.
+    """
+    n_groups = groups.shape[0] - 1
+    n = inputs.shape[1]
+    squared = np.empty((n_groups, n))
+    values = np.empty((n_groups, n))
+    slopes = np.empty((n_groups, n))
+    others = np.empty(n)
+    for i in range(target_offsets.shape[0] - 1):
+        for a in range(target_offsets[i], target_offsets[i + 1]):
+            point = targets[:, a].copy()
+            for j in range(offsets.shape[0] - 1):
+                start = offsets[j]
+                stop = offsets[j + 1]
+                if stop == start:
+                    continue
+                for g in range(n_groups):
+                    _square_distances(
+                        point, inputs, groups[g], groups[g + 1], start, stop, squared[g]
+                    )
+                _contract_row(
+                    weights[a, start:stop],
+                    stop - start,
+                    point,
+                    inputs,
+                    start,
+                    min(i, j),
+                    max(i, j),
+                    amplitudes,
+                    tables,
+                    groups,
+                    coefficients,
+                    sensitivities,
+                    ranges,
+                    scaled,
+                    squared,
+                    values,
+                    slopes,
+                    others,
+                    d_amplitudes,
+                    d_slope,
+                    d_sensitivity,
+                    d_scaling,
+                )
 
 
 @kernel

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
 
-__all__ = ["Objective", "Optimum", "minimise", "minimise_from"]
+__all__ = ["OPTIMIZERS", "Objective", "Optimum", "minimise", "minimise_from"]
 
 FloatArray = npt.NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -41,55 +42,116 @@ def minimise(
     *,
     progress: Progress | None = None,
     iterations: int = _MAX_ITERATIONS,
+    optimizer: str = "l-bfgs",
 ) -> Optimum:
-    """Minimise by L-BFGS-B; ``progress(iteration, value, theta)`` is called at each iteration.
+    """Minimise in a box; ``progress(iteration, value, theta)`` is called at each iteration.
 
     Where the function is infinite (a value left its law's support, a matrix was not positive
     definite) the search meets a wall that leads back to the best point so far.
     """
-    from scipy.optimize import Bounds, minimize
+    search = OPTIMIZERS[optimizer]
+    walled = _Walled(objective, np.clip(start, bounds[:, 0], bounds[:, 1]), progress)
+    result = search(walled, walled.theta, bounds, iterations)
+    return Optimum(
+        walled.theta, walled.value, bool(result.success), str(result.message), walled.evaluations
+    )
 
-    start = np.clip(start, bounds[:, 0], bounds[:, 1])
-    best_value, best_theta = np.inf, start
 
-    def walled(theta: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal best_value, best_theta
+class _Walled:
+    """An objective that remembers its best point and turns infinities into walls around it."""
+
+    def __init__(self, objective: Objective, start: FloatArray, progress: Progress | None) -> None:
+        self.objective, self.progress = objective, progress
+        self.theta, self.value = start, np.inf
+        self.evaluations = self.iterations = 0
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        self.evaluations += 1
         try:
-            value, gradient = objective(theta)
+            value, gradient = self.objective(theta)
         except NotPositiveDefiniteError:
-            if not np.isfinite(best_value):
+            if not np.isfinite(self.value):
                 raise
             value, gradient = np.inf, np.zeros_like(theta)
         if np.isfinite(value) and np.isfinite(gradient).all():
-            if value < best_value:
-                best_value, best_theta = value, theta.copy()
+            if value < self.value:
+                self.value, self.theta = value, theta.copy()
             return value, gradient
-        if not np.isfinite(best_value):
+        if not np.isfinite(self.value):
             return 1e10, np.zeros_like(theta)
-        step = theta - best_theta
-        return best_value + 1e3 * (1.0 + float(step @ step)), 2e3 * step
+        step = theta - self.theta
+        return self.value + 1e3 * (1.0 + float(step @ step)), 2e3 * step
 
-    count = 0
+    def report(self, *_: object) -> None:
+        """Count an iteration."""
+        self.iterations += 1
+        if self.progress is not None:
+            self.progress(self.iterations, self.value, self.theta)
 
-    def report(theta: FloatArray) -> None:
-        nonlocal count
-        count += 1
-        if progress is not None:
-            progress(count, best_value, best_theta)
 
-    scale = max(1.0, abs(walled(start)[0]))
-    result = minimize(
-        walled,
+def _lbfgs(function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int) -> Any:
+    """Quasi-Newton with limited memory, in a box."""
+    from scipy.optimize import Bounds, minimize
+
+    scale = max(1.0, abs(function(start)[0]))
+    return minimize(
+        function,
         start,
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(bounds[:, 0], bounds[:, 1]),
-        callback=report,
-        options={"maxiter": iterations, "maxcor": 20, "ftol": _TOLERANCE / scale, "gtol": 1e-3},
+        callback=function.report,
+        options={
+            "maxiter": iterations,
+            "maxcor": 20,
+            "ftol": _TOLERANCE / scale,
+            "gtol": 1e-3,
+        },
     )
-    return Optimum(
-        best_theta, best_value, bool(result.success), str(result.message), int(result.nfev)
+
+
+def _cg(function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int) -> Any:
+    """Conjugate gradients; a sine maps the real line to the box."""
+    from scipy.optimize import minimize
+
+    middle, half = bounds.mean(axis=1), 0.5 * np.ptp(bounds, axis=1)
+
+    def unbounded(x: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = function(middle + half * np.sin(x))
+        return value, gradient * half * np.cos(x)
+
+    x = np.arcsin(np.clip((start - middle) / half, -0.999, 0.999))
+    return minimize(
+        unbounded,
+        x,
+        jac=True,
+        method="CG",
+        callback=function.report,
+        options={"maxiter": iterations, "gtol": 0.05},
     )
+
+
+def _annealing(function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int) -> Any:
+    """Generalised simulated annealing, then L-BFGS from the best point it met."""
+    from scipy.optimize import dual_annealing
+
+    dual_annealing(
+        lambda theta: function(theta)[0],
+        bounds,
+        x0=start,
+        maxfun=10 * iterations,
+        no_local_search=True,
+        rng=np.random.default_rng(0),
+        callback=function.report,
+    )
+    return _lbfgs(function, function.theta, bounds, iterations)
+
+
+OPTIMIZERS: dict[str, Callable[[_Walled, FloatArray, FloatArray, int], Any]] = {
+    "l-bfgs": _lbfgs,
+    "cg": _cg,
+    "annealing": _annealing,
+}
 
 
 def minimise_from(
@@ -99,6 +161,7 @@ def minimise_from(
     *,
     progress: Progress | None = None,
     scout: bool = False,
+    optimizer: str = "l-bfgs",
 ) -> Optimum:
     """Look at each start for a few iterations, then follow the best one to convergence.
 
@@ -106,12 +169,26 @@ def minimise_from(
     """
     if len(starts) == 1:
         iterations = _SCOUT_ITERATIONS if scout else _MAX_ITERATIONS
-        return minimise(objective, starts[0], bounds, progress=progress, iterations=iterations)
+        return minimise(
+            objective,
+            starts[0],
+            bounds,
+            progress=progress,
+            iterations=iterations,
+            optimizer=optimizer,
+        )
     scouts = [
-        minimise(objective, start, bounds, progress=progress, iterations=_SCOUT_ITERATIONS)
+        minimise(
+            objective,
+            start,
+            bounds,
+            progress=progress,
+            iterations=_SCOUT_ITERATIONS,
+            optimizer=optimizer,
+        )
         for start in starts
     ]
     best = min(scouts, key=lambda s: s.value)
-    final = minimise(objective, best.theta, bounds, progress=progress)
+    final = minimise(objective, best.theta, bounds, progress=progress, optimizer=optimizer)
     evaluations = final.evaluations + sum(s.evaluations for s in scouts)
     return Optimum(final.theta, final.value, final.converged, final.message, evaluations)

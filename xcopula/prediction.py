@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ import xarray as xr
 
 from xcopula import blocks
 from xcopula.coordinates import CoordinateSystem
+from xcopula.errors import PerformanceWarning, warn_user
 from xcopula.posterior import Posterior
 from xcopula.predictor import Predictor
 
@@ -19,6 +21,13 @@ Chunks = int | str | Mapping[str, Any] | None
 Target = xr.Dataset | xr.DataArray
 
 _OF = ("observation", "signal")
+
+# Beyond these a lazy request is warned of: schedulers take about a millisecond for a block, and
+# a worker holds a few blocks at a time.
+_MOST_BLOCKS = 10_000
+_LARGEST_BLOCK_BYTES = 2**30
+# A block of so many cells takes seconds, and some tens of megabytes.
+_GOOD_CELLS = 2**20
 
 
 class Predicts(Protocol):
@@ -85,7 +94,7 @@ def predict(
     ValueError
         If a level, ``of`` or the mask is not valid.
     """
-    result = posterior(model, target, chunks=chunks, of=of, mask=mask)
+    result = _posterior(model, target, chunks, of, mask, results=np.size(quantiles))
     return result.quantile(quantiles).to_dataset()
 
 
@@ -98,6 +107,17 @@ def posterior(
     mask: str | xr.DataArray | None = None,
 ) -> Posterior:
     """Return the full posterior of the primary variable on a target; see :func:`predict`."""
+    return _posterior(model, target, chunks, of, mask, results=1)
+
+
+def _posterior(
+    model: Predicts,
+    target: Target,
+    chunks: Chunks,
+    of: str,
+    mask: str | xr.DataArray | None,
+    results: int,
+) -> Posterior:
     if of not in _OF:
         raise ValueError(f"`of` is one of {_OF}, found {of!r}.")
     if not isinstance(target, xr.Dataset | xr.DataArray):
@@ -107,7 +127,9 @@ def posterior(
     xr.align(*arrays, join="exact", copy=False)  # a mask of other labels or sizes is an error
     arrays = [a.transpose(*(d for d in dims if d in a.dims)) for a in arrays]
     sizes = {d: a.sizes[d] for a in arrays for d in a.dims}
-    layout = _chunks(target, dims, sizes, chunks)
+    # What a block holds of a cell: its coordinates, the latent mean and deviation, the results.
+    cell_bytes = 8 * (len(arrays) - 1 + 2 + results)
+    layout = _chunks(target, dims, sizes, chunks, cell_bytes)
     predictor: Any
     if layout is None and model.predictor is not None:
         predictor = model.predictor
@@ -115,6 +137,7 @@ def posterior(
         # One node for the model and what is conditioned on it: blocks refer to it.
         predictor = model.predictor_node()
         layout = layout or {d: (sizes[d],) for d in dims}
+        _check_layout(layout, cell_bytes)
     query = blocks.Query(
         arrays=[a.data for a in arrays],
         index=[a.dims for a in arrays],
@@ -169,7 +192,11 @@ def _dims(target: Target, arrays: Sequence[xr.DataArray]) -> tuple[Hashable, ...
 
 
 def _chunks(
-    target: Target, dims: tuple[Hashable, ...], sizes: Mapping[Hashable, int], chunks: Chunks
+    target: Target,
+    dims: tuple[Hashable, ...],
+    sizes: Mapping[Hashable, int],
+    chunks: Chunks,
+    cell_bytes: int,
 ) -> dict[Hashable, tuple[int, ...]] | None:
     """Return the chunks of each dim, or None for a result in memory."""
     own = target.chunksizes
@@ -187,4 +214,29 @@ def _chunks(
     else:
         wanted = (chunks,) * len(dims)
     shape = tuple(sizes[d] for d in dims)
-    return dict(zip(dims, normalize_chunks(wanted, shape, dtype=np.float64), strict=True))
+    # "auto" counts all that a block holds, so that it stays within dask's ``array.chunk-size``.
+    found = normalize_chunks(wanted, shape, dtype=np.dtype(f"V{cell_bytes}"))
+    return dict(zip(dims, found, strict=True))
+
+
+def _check_layout(layout: Mapping[Hashable, tuple[int, ...]], cell_bytes: int) -> None:
+    """Warn of far too many blocks, or far too large ones, and name better chunks."""
+    count = math.prod(len(c) for c in layout.values())
+    largest = math.prod(max(c, default=0) for c in layout.values())
+    if count > _MOST_BLOCKS:
+        found = (
+            f"{count:,} blocks; more than {_MOST_BLOCKS:,} keep the scheduler busier than the work"
+        )
+    elif largest * cell_bytes > _LARGEST_BLOCK_BYTES:
+        size = largest * cell_bytes / 2**30
+        found = f"blocks of {largest:,} cells; each takes {size:.1f} GiB, and several run at a time"
+    else:
+        return
+    from dask.array.core import normalize_chunks
+
+    shape = tuple(sum(c) for c in layout.values())
+    cells = max(_GOOD_CELLS, 2 * math.prod(shape) // _MOST_BLOCKS)
+    limit = min(cells * cell_bytes, _LARGEST_BLOCK_BYTES)
+    better = normalize_chunks("auto", shape, limit=limit, dtype=np.dtype(f"V{cell_bytes}"))
+    chunks = {d: max(c) for d, c in zip(layout, better, strict=True)}
+    warn_user(f"The prediction has {found}. Give `chunks={chunks}`.", PerformanceWarning)

@@ -8,14 +8,14 @@ outlier distorts every prediction near it, however good the likelihood.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import SupportError
-from xcopula.inference import exact
+from xcopula.inference import Settings, exact
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import MARGINALS, Marginal
@@ -63,11 +63,16 @@ class Candidate:
         return (self.largest_score > EXTREME_SCORE, self.aic)
 
 
-def penalised(process: Process, sample: Sample, objective: object = exact.objective) -> Objective:
+def penalised(
+    process: Process,
+    sample: Sample,
+    objective: Callable[..., tuple[float, FloatArray]] = exact.objective,
+    settings: Settings | None = None,
+) -> Objective:
     """Return the negative log posterior density as a function of theta."""
 
     def value(theta: FloatArray) -> tuple[float, FloatArray]:
-        nll, gradient = objective(process, sample, theta)  # type: ignore[operator]
+        nll, gradient = objective(process, sample, theta, settings)
         prior, prior_gradient = process.log_prior(theta)
         return nll - prior, gradient - prior_gradient
 

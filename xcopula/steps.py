@@ -7,7 +7,7 @@ observations -> step one, each task alone -> choice of kernels and laws -> (pair
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,6 +17,7 @@ import xarray as xr
 
 from xcopula.errors import CoordinateError, SupportError, warn_user
 from xcopula.inference import Method, Settings, exact, resolve_method
+from xcopula.inference.partition import centres
 from xcopula.kernels import Kernel
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
@@ -57,6 +58,7 @@ class Plan:
     kernels : tuple
         Kernel of each variable; None to choose one.
     anchors : "auto", "block", None or Dataset
+    inducing : int, Dataset, or mapping of variable to either
     """
 
     method: str
@@ -67,7 +69,10 @@ class Plan:
     noise: str
     weights: str
     anchors: str | xr.Dataset | None
+    inducing: int | xr.Dataset | Mapping[str, int | xr.Dataset]
+    blocks: int
     polish: bool
+    optimizer: str
     restarts: int
     seed: int
     callback: Callback | None
@@ -175,7 +180,7 @@ def fit_together(
         Pair models to start from, one for each secondary, where the method is pairwise.
     """
     sample = observations.sample
-    settings = Settings(plan.weights, _to_inputs(plan.anchors, observations))
+    settings = plan.algorithm.prepare(sample, _settings(plan, observations))
     chosen = [table[0] for table in tables]
     covariance = plan.covariance([c.kernel for c in chosen], observations)
     process, theta = _suggest(covariance, chosen, sample)
@@ -198,7 +203,7 @@ def fit_together(
         )
 
     def polish(process: Process, start: FloatArray, *, scout: bool = False) -> CopulaModel:
-        target = penalised(process, sample, plan.algorithm.objective)
+        target = penalised(process, sample, plan.algorithm.objective, settings)
         # Pairs have had their restarts; a single task has nothing that step one has not seen.
         settled = scout or bool(pairs) or len(tables) == 1
         limited = replace(plan, restarts=0 if settled else plan.restarts)
@@ -257,7 +262,14 @@ def _from_starts(
     others = [
         start + rng.normal(scale=_RESTART_SPREAD, size=start.size) for _ in range(plan.restarts)
     ]
-    return minimise_from(objective, [start, *others], bounds, progress=plan.progress(), scout=scout)
+    return minimise_from(
+        objective,
+        [start, *others],
+        bounds,
+        progress=plan.progress(),
+        scout=scout,
+        optimizer=plan.optimizer,
+    )
 
 
 def _suggest(
@@ -309,26 +321,51 @@ def _score_correlation(process: Process, sample: Sample) -> FloatArray:
     return matrix
 
 
-def _to_inputs(
-    anchors: str | xr.Dataset | None, observations: Observations
-) -> str | FloatArray | None:
-    """Turn anchors given as labelled points into scaled inputs (d, m)."""
-    if anchors is None or isinstance(anchors, str):
-        return anchors
+def _settings(plan: Plan, observations: Observations) -> Settings:
+    """Turn points that were given with labels into scaled inputs."""
+    anchors: str | FloatArray | None
+    if isinstance(plan.anchors, xr.Dataset):
+        anchors = _to_inputs("anchors", plan.anchors, observations)
+    else:
+        anchors = plan.anchors
+    return Settings(plan.weights, anchors, _inducing(plan.inducing, observations), plan.blocks)
+
+
+def _inducing(
+    given: int | xr.Dataset | Mapping[str, int | xr.Dataset], observations: Observations
+) -> int | tuple[FloatArray, ...]:
+    """Return the number of inducing points, or the points of each task."""
+    sample = observations.sample
+    if isinstance(given, int):
+        return given
+    if isinstance(given, xr.Dataset):
+        return (_to_inputs("inducing points", given, observations),) * len(observations.names)
+    points = []
+    for i, name in enumerate(observations.names):
+        own = given[name]
+        if isinstance(own, int):
+            points.append(centres(sample.inputs[:, sample.task(i)], own))
+        else:
+            points.append(_to_inputs("inducing points", own, observations))
+    return tuple(points)
+
+
+def _to_inputs(what: str, given: xr.Dataset, observations: Observations) -> FloatArray:
+    """Turn labelled points into scaled inputs (d, m)."""
     system = observations.coordinates
-    columns = [np.asarray(c.values) for c in xr.broadcast(*system.find_in(anchors))]
+    columns = [np.asarray(c.values) for c in xr.broadcast(*system.find_in(given))]
     points = system.to_columns([c.reshape(-1) for c in columns])
     lost = ~np.isfinite(points).all(axis=0)
     if lost.any():
         raise CoordinateError(
-            f"{lost.sum()} of {lost.size} anchors have a coordinate that is not finite. Drop them."
+            f"{lost.sum()} of {lost.size} {what} have a coordinate that is not finite. Drop them."
         )
     low = observations.sample.inputs.min(axis=1, keepdims=True)
     high = observations.sample.inputs.max(axis=1, keepdims=True)
     outside = ((points < low) | (points > high)).any(axis=0)
     if outside.any():
         warn_user(
-            f"{outside.sum()} of {outside.size} anchors lie outside the extent of the data, where "
-            "they say nothing. The best anchors are sites of secondaries without the primary."
+            f"{outside.sum()} of {outside.size} {what} lie outside the extent of the data, where "
+            "they say nothing. The best are sites of the data, or near them."
         )
     return points

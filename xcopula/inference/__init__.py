@@ -14,6 +14,7 @@ A new method is a file beside these and a line here.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,7 +22,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.inference import exact, transductive
+from xcopula.inference import cokriging, committee, exact, sparse, transductive
 from xcopula.inference.settings import Settings
 from xcopula.process import Moments, Process, Sample
 
@@ -48,19 +49,45 @@ class Conditioned(Protocol):
 
 @dataclass(frozen=True)
 class Method:
-    """An inference method: the two functions of its module.
+    """An inference method: the functions of its module, and what it asks of a fit.
 
-    ``pairwise`` methods are fitted pair by pair before all parameters are polished together.
+    Attributes
+    ----------
+    objective, condition : callable
+    prepare : callable
+        Resolves settings once for a sample, before the first likelihood.
+    pairwise : bool
+        Whether pairs with the primary are fitted before all parameters together.
+    law : str, optional
+        The only marginal law that the method knows.
+    coupling : str, optional
+        The only coupling that the method knows.
     """
 
     objective: Callable[[Process, Sample, FloatArray, Settings], tuple[float, FloatArray]]
     condition: Callable[[Process, Sample, FloatArray, Settings], Conditioned]
+    prepare: Callable[[Sample, Settings], Settings] = lambda sample, settings: settings
     pairwise: bool = False
+    law: str | None = None
+    coupling: str | None = None
+
+
+def _sparse(kind: str) -> Method:
+    return Method(
+        functools.partial(sparse.objective, kind=kind),
+        functools.partial(sparse.condition, kind=kind),
+        functools.partial(sparse.prepare, kind),
+    )
 
 
 METHODS: dict[str, Method] = {
-    "full": Method(exact.objective, exact.condition),
     "transductive": Method(transductive.objective, transductive.condition, pairwise=True),
+    "full": Method(exact.objective, exact.condition),
+    "dtc": _sparse("dtc"),
+    "fitc": _sparse("fitc"),
+    "pitc": _sparse("pitc"),
+    "bcm": Method(committee.objective, committee.condition, committee.prepare),
+    "cokriging": Method(cokriging.objective, cokriging.condition, law="normal", coupling="lmc"),
 }
 
 

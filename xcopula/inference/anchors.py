@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from xcopula.process import Sample
 
-__all__ = ["MOST_ANCHORS", "choose_anchors", "usable_anchors"]
+__all__ = ["MOST_ANCHORS", "choose_anchors", "spread", "usable_anchors"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,10 +32,10 @@ def choose_anchors(sample: Sample, most: int = MOST_ANCHORS) -> FloatArray:
     """Return sites of secondaries without the primary, spread out where there are too many."""
     start = int(sample.offsets[1])
     points = usable_anchors(sample.inputs[:, start:], sample)
-    return points if points.shape[1] <= most else points[:, _spread(points, most)]
+    return points if points.shape[1] <= most else points[:, spread(points, most)]
 
 
-def _spread(points: FloatArray, count: int) -> npt.NDArray[np.int64]:
+def spread(points: FloatArray, count: int) -> npt.NDArray[np.int64]:
     """Choose points one after the other, each the farthest from those before."""
     chosen = np.empty(count, np.int64)
     chosen[0] = int(np.argmin(((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=0)))

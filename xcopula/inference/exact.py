@@ -18,7 +18,7 @@ from xcopula.kernels.covariance import Contraction, CovarianceState
 from xcopula.linalg import cholesky, inverse_from_cholesky, log_determinant, solve_lower
 from xcopula.process import Moments, Process, Sample
 
-__all__ = ["Conditioned", "condition", "objective"]
+__all__ = ["Conditioned", "condition", "objective", "scaled_inputs"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,7 +26,8 @@ FloatArray = npt.NDArray[np.float64]
 BATCH_BYTES = 64 * 2**20
 
 
-def _scaled(inputs: FloatArray, state: CovarianceState) -> FloatArray:
+def scaled_inputs(inputs: FloatArray, state: CovarianceState) -> FloatArray:
+    """Divide inputs (d, n) by the scale of each column."""
     return np.require(inputs / state.scaling[:, None], np.float64, ["C", "W"])
 
 
@@ -100,7 +101,7 @@ def objective(
         return np.inf, np.zeros(process.size)
 
     state = covariance.state(covariance_theta)
-    inputs = _scaled(sample.inputs, state)
+    inputs = scaled_inputs(sample.inputs, state)
     factor, _ = cholesky(lambda: _fill(inputs, sample, state), lambda: process.describe(theta))
     alpha = _solve(factor, w)
     value = 0.5 * float(w @ (alpha - w)) + 0.5 * log_determinant(factor) - log_density
@@ -178,7 +179,7 @@ class Conditioned:
     def prior(self, targets: FloatArray, others: FloatArray, *, nugget: bool = True) -> FloatArray:
         """Return the prior covariance (m, k) of the primary at targets and at other points."""
         offsets = np.array([0, others.shape[1]], np.int64)
-        return self.covariance(targets, _scaled(others, self.state), offsets, nugget, 0, None)
+        return self.covariance(targets, scaled_inputs(others, self.state), offsets, nugget, 0, None)
 
     def covariance(
         self,
@@ -194,7 +195,7 @@ class Conditioned:
             out = np.empty((targets.shape[1], inputs.shape[1]))
         rows = out[: targets.shape[1]]
         jit.fill_cross(
-            _scaled(targets, self.state),
+            scaled_inputs(targets, self.state),
             task,
             inputs,
             offsets,
@@ -231,7 +232,7 @@ def condition(
     """Condition the process at theta on a sample."""
     covariance_theta, _ = process.split(theta)
     state = process.covariance.state(covariance_theta)
-    inputs = _scaled(sample.inputs, state)
+    inputs = scaled_inputs(sample.inputs, state)
     factor, jitter = cholesky(lambda: _fill(inputs, sample, state), lambda: process.describe(theta))
     w = process.scores(theta, sample)
     return Conditioned(sample, state, inputs, factor, _solve(factor, w), w, jitter)

@@ -20,7 +20,13 @@ class Settings:
         How transductive sub-models are combined.
     anchors : "auto", "block", None or ndarray (d, m)
         Query points that every cell shares, in the model's scaled inputs.
+    inducing : int or tuple of ndarray (d, m_i)
+        Number of inducing points over all tasks, or the points of each task.
+    blocks : int or tuple of ndarray of int
+        Number of blocks of data, or the observations of each.
     """
 
     weights: str = "auto"
     anchors: str | npt.NDArray[np.float64] | None = "auto"
+    inducing: int | tuple[npt.NDArray[np.float64], ...] = 200
+    blocks: int | tuple[npt.NDArray[np.int64], ...] = 4

@@ -12,11 +12,7 @@ then never knows less than the single task, and the combined precision is positi
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +21,7 @@ from xcopula import jit
 from xcopula.inference import exact
 from xcopula.inference.anchors import choose_anchors, usable_anchors
 from xcopula.inference.combination import Combination, calibrate, combine
+from xcopula.inference.parallel import in_parallel
 from xcopula.inference.settings import Settings
 from xcopula.linalg import cholesky, solve_lower
 from xcopula.process import Moments, Process, Sample
@@ -50,15 +47,6 @@ def _submodels(
     return models
 
 
-def _in_parallel(function: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> list[Any]:
-    """Map over sub-models in threads: factorisations and compiled loops release the GIL."""
-    workers = min(len(arguments), os.cpu_count() or 1)
-    if workers == 1:
-        return [function(*a) for a in arguments]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda a: function(*a), arguments))
-
-
 def objective(
     process: Process, sample: Sample, theta: FloatArray, settings: Settings | None = None
 ) -> tuple[float, FloatArray]:
@@ -71,7 +59,7 @@ def objective(
         for count, (sub, part, index) in zip(counts, models, strict=True)
         if count != 0.0
     ]
-    results = _in_parallel(exact.objective, [arguments for _, _, arguments in terms])
+    results = in_parallel(exact.objective, [arguments for _, _, arguments in terms])
     value, gradient = 0.0, np.zeros(process.size)
     for (count, index, _), (nll, by_theta) in zip(terms, results, strict=True):
         if not np.isfinite(nll):
@@ -215,9 +203,9 @@ def condition(
     """Condition the sub-models on their data and learn how to combine them."""
     settings = settings or Settings()
     arguments = [(sub, part, theta[index]) for sub, part, index in _submodels(process, sample)]
-    models = tuple(_in_parallel(exact.condition, arguments))
+    models = tuple(in_parallel(exact.condition, arguments))
     primary = sample.task(0)
-    each = _in_parallel(lambda m: m.leave_one_out(), [(m,) for m in models])
+    each = in_parallel(lambda m: m.leave_one_out(), [(m,) for m in models])
     mean = np.stack([e.mean[primary] for e in each])
     variance = np.stack([e.variance[primary] for e in each])
     _, marginals = process.split(theta)
