@@ -23,7 +23,7 @@ LAYERS: list[set[str]] = [
     {"blocks", "predictor", "posterior"},
     {"prediction"},
     {"model"},
-    {"lazy", "steps"},
+    {"lazy", "steps", "comparison"},
     {"fitting"},
     {"storage"},
     {"accessor", "cli", "plot", "datasets"},

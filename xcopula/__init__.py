@@ -14,6 +14,7 @@ from xcopula import errors
 
 if TYPE_CHECKING:
     from xcopula import datasets, marginals, plot
+    from xcopula.comparison import compare, format_comparison
     from xcopula.fitting import fit
     from xcopula.lazy import LazyModel
     from xcopula.model import CopulaModel
@@ -27,9 +28,11 @@ __all__ = [
     "LazyModel",
     "Posterior",
     "__version__",
+    "compare",
     "datasets",
     "errors",
     "fit",
+    "format_comparison",
     "marginals",
     "plot",
     "predict",
@@ -37,6 +40,8 @@ __all__ = [
 
 _HOMES = {
     "CopulaModel": "xcopula.model",
+    "compare": "xcopula.comparison",
+    "format_comparison": "xcopula.comparison",
     "LazyModel": "xcopula.lazy",
     "Posterior": "xcopula.posterior",
     "fit": "xcopula.fitting",

@@ -44,6 +44,7 @@ FloatArray = npt.NDArray[np.float64]
 MarginalSpec = str | Marginal | type[Marginal]
 
 _ANCHORS = ("auto", "block")
+_LARGE = 800
 
 
 def fit(
@@ -213,8 +214,13 @@ class _Fitting:
 
     def run(self) -> CopulaModel:
         """Run the steps one after the other."""
+        from threadpoolctl import threadpool_limits
+
         start = _start(self.arrays, self.coords, self.ard, self.plan)
-        model: CopulaModel = self._chain(*start, lambda step, *given: step(*given))
+        # Threads of BLAS pay for large matrices only; on small ones they wait for each other.
+        threads = 1 if start[0].sample.size < _LARGE else None
+        with threadpool_limits(threads, user_api="blas"):
+            model: CopulaModel = self._chain(*start, lambda step, *given: step(*given))
         return model
 
     def graph(self) -> Any:

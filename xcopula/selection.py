@@ -22,7 +22,17 @@ from xcopula.marginals import MARGINALS, Marginal
 from xcopula.optimisation import Objective, minimise
 from xcopula.process import Process, Sample
 
-__all__ = ["EXTREME_SCORE", "Candidate", "penalised", "select", "select_shared", "shortlist"]
+__all__ = [
+    "EXTREME_SCORE",
+    "Candidate",
+    "fit_alone",
+    "penalised",
+    "select",
+    "select_shared",
+    "shortlist",
+    "starting_law",
+    "starting_point",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -105,6 +115,16 @@ def fit_alone(
     )
 
 
+def starting_law(law: Marginal | type[Marginal], values: FloatArray) -> Marginal | None:
+    """Return the law fitted to independent values, or None if it does not admit them all."""
+    try:
+        marginal = law if isinstance(law, Marginal) else law.fit(values)
+    except SupportError:
+        return None
+    # A value at the very end of a support, such as a zero, has no finite score.
+    return marginal if np.isfinite(marginal.to_normal(values)).all() else None
+
+
 def starting_point(covariance: Covariance) -> FloatArray:
     """Return covariance parameters to start from: nested lengths, most variance in the signal."""
     theta = np.zeros(covariance.size)
@@ -131,14 +151,9 @@ def select(
     candidates: list[Candidate] = []
     start: FloatArray | None = None
     for law in MARGINALS.values() if marginals is None else marginals:
-        try:
-            marginal = law if isinstance(law, Marginal) else law.fit(sample.values)
-        except SupportError:
-            if marginals is not None:
-                raise
+        marginal = starting_law(law, sample.values)
+        if marginal is None:
             continue
-        if not np.isfinite(marginal.to_normal(sample.values)).all():
-            continue  # a value at the very end of the support, such as a zero
         candidate = fit_alone(sample, first, marginal, groups, structures, start)
         candidates.append(candidate)
         start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
@@ -152,7 +167,7 @@ def select(
 def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
     """Reorder the tasks' candidates so that the kernel best for all of them together is first."""
     totals = {}
-    for kernel in {c.kernel for c in tables[0]}:
+    for kernel in dict.fromkeys(c.kernel for c in tables[0]):
         best = [min((c for c in t if c.kernel == kernel), key=lambda c: c.rank) for t in tables]
         totals[kernel] = sum(c.aic for c in best)
     shared = min(totals, key=lambda k: totals[k])
