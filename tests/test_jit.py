@@ -8,8 +8,8 @@ import pytest
 import reference
 
 from xcopula import jit
-from xcopula.inference.exact import _contract, _fill, scaled_inputs
 from xcopula.kernels import KERNELS
+from xcopula.kernels.assembly import contract_lower, lower, scaled_inputs
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.kernels.hermite import quintic
 from xcopula.process import Sample
@@ -53,7 +53,7 @@ def cross(targets, task, sample, state, nugget):
 def test_cross_equals_the_block_of_the_full_matrix(setting, task):
     """The covariance of a task's own sites with all is a row block of the whole, to 1e-15."""
     sample, _, state = setting
-    matrix = _fill(scaled_inputs(sample.inputs, state), sample, state)
+    matrix = lower(state, scaled_inputs(sample.inputs, state), sample.offsets)
     matrix = np.tril(matrix) + np.tril(matrix, -1).T
     targets = scaled_inputs(sample.inputs, state)[:, sample.task(task)]
     np.testing.assert_allclose(
@@ -111,10 +111,10 @@ def test_contraction_is_the_derivative(setting):
 
     def weighted(theta):
         state = COVARIANCE.state(theta)
-        filled = np.tril(_fill(scaled_inputs(sample.inputs, state), sample, state), -1)
+        filled = np.tril(lower(state, scaled_inputs(sample.inputs, state), sample.offsets), -1)
         return float((weights * filled).sum())
 
-    by = _contract(inverse, alpha, scaled_inputs(sample.inputs, state), sample, state, scaled=True)
+    by = contract_lower(state, inverse, alpha, scaled_inputs(sample.inputs, state), sample.offsets)
     expected = reference.differences(weighted, theta)
     np.testing.assert_allclose(
         COVARIANCE.pullback(theta, by), expected, rtol=0, atol=1e-6 * np.abs(expected).max()
@@ -127,9 +127,9 @@ def test_contraction_by_amplitude_and_nugget(setting):
     rng = np.random.default_rng(2)
     inverse, alpha = rng.normal(size=(sample.size, sample.size)), np.zeros(sample.size)
     inputs = scaled_inputs(sample.inputs, state)
-    by = _contract(inverse, alpha, inputs, sample, state, scaled=False)
+    by = contract_lower(state._replace(scaled=False), inverse, alpha, inputs, sample.offsets)
     total = (by.amplitudes * state.amplitudes).sum() + (by.nugget * state.nugget).sum()
-    filled = np.tril(_fill(inputs, sample, state), -1)
+    filled = np.tril(lower(state, inputs, sample.offsets), -1)
     assert total == pytest.approx(float((np.tril(inverse, -1) * filled).sum()), abs=1e-12)
     assert (by.scaling == 0.0).all()
 

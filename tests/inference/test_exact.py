@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.inference import METHODS, exact, resolve_method
 from xcopula.kernels import KERNELS
+from xcopula.kernels.assembly import lower, scaled_inputs
 from xcopula.kernels.correlation import correlation, parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import GEV, Exponential, Gamma, LogNormal, Normal, Parzen, StudentT
@@ -54,7 +55,7 @@ def simulate(process, theta, inputs, seed=0):
     covariance_theta, marginals = process.split(theta)
     empty = Sample.of(inputs, [np.zeros(len(x)) for x in inputs])
     state = process.covariance.state(covariance_theta)
-    matrix = exact._fill(exact.scaled_inputs(empty.inputs, state), empty, state)
+    matrix = lower(state, scaled_inputs(empty.inputs, state), empty.offsets)
     matrix = np.tril(matrix) + np.tril(matrix, -1).T
     z = np.linalg.cholesky(matrix) @ rng.normal(size=empty.size)
     values = [m.from_normal(z[empty.task(i)]) for i, m in enumerate(marginals)]

@@ -9,8 +9,8 @@ import pytest
 import reference
 from threadpoolctl import threadpool_limits
 
-from xcopula.inference.exact import _fill, _scaled
 from xcopula.kernels import KERNELS
+from xcopula.kernels.assembly import lower, scaled_inputs
 from xcopula.kernels.convolution import cross_profile
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.process import Sample
@@ -54,7 +54,7 @@ def dense(covariance, theta, inputs):
     """Return the covariance as the compiled loops fill it."""
     sample = Sample.of(inputs, [np.zeros(len(x)) for x in inputs])
     state = covariance.state(theta)
-    matrix = _fill(_scaled(sample.inputs, state), sample, state)
+    matrix = lower(state, scaled_inputs(sample.inputs, state), sample.offsets)
     return np.tril(matrix) + np.tril(matrix, -1).T
 
 

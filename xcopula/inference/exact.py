@@ -12,72 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from xcopula import jit
 from xcopula.inference.settings import Settings
-from xcopula.kernels.covariance import Contraction, CovarianceState
+from xcopula.kernels.assembly import contract_lower, cross, lower, scaled_inputs
+from xcopula.kernels.covariance import CovarianceState
 from xcopula.linalg import cholesky, inverse_from_cholesky, log_determinant, solve_lower
 from xcopula.process import Moments, Process, Sample
 
-__all__ = ["Conditioned", "condition", "objective", "scaled_inputs"]
+__all__ = ["Conditioned", "condition", "objective"]
 
 FloatArray = npt.NDArray[np.float64]
 
 # What one batch of cross-covariances may take, whatever the size of a chunk.
 BATCH_BYTES = 64 * 2**20
-
-
-def scaled_inputs(inputs: FloatArray, state: CovarianceState) -> FloatArray:
-    """Divide inputs (d, n) by the scale of each column."""
-    return np.require(inputs / state.scaling[:, None], np.float64, ["C", "W"])
-
-
-def _fill(inputs: FloatArray, sample: Sample, state: CovarianceState) -> FloatArray:
-    out = np.empty((sample.size, sample.size))
-    jit.fill_lower(
-        inputs,
-        sample.offsets,
-        state.amplitudes,
-        state.nugget,
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.ranges,
-        out,
-    )
-    return out
-
-
-def _contract(
-    inverse: FloatArray,
-    alpha: FloatArray,
-    inputs: FloatArray,
-    sample: Sample,
-    state: CovarianceState,
-    *,
-    scaled: bool,
-) -> Contraction:
-    by = Contraction(
-        amplitudes=np.zeros_like(state.amplitudes),
-        nugget=np.zeros_like(state.nugget),
-        slope=np.zeros_like(state.ranges),
-        sensitivity=np.zeros_like(state.ranges),
-        scaling=np.zeros_like(state.scaling),
-    )
-    jit.contract_gradient(
-        inverse,
-        alpha,
-        inputs,
-        sample.offsets,
-        state.amplitudes,
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.sensitivities,
-        state.ranges,
-        scaled,
-        *by,
-    )
-    return by
 
 
 def objective(
@@ -102,14 +48,14 @@ def objective(
 
     state = covariance.state(covariance_theta)
     inputs = scaled_inputs(sample.inputs, state)
-    factor, _ = cholesky(lambda: _fill(inputs, sample, state), lambda: process.describe(theta))
+    factor, _ = cholesky(
+        lambda: lower(state, inputs, sample.offsets), lambda: process.describe(theta)
+    )
     alpha = _solve(factor, w)
     value = 0.5 * float(w @ (alpha - w)) + 0.5 * log_determinant(factor) - log_density
 
     inverse = inverse_from_cholesky(factor)
-    by = _contract(
-        inverse, alpha, inputs, sample, state, scaled=any(g.ard for g in covariance.groups)
-    )
+    by = contract_lower(state, inverse, alpha, inputs, sample.offsets)
     gradient = np.empty(process.size)
     gradient[: covariance.size] = covariance.pullback(covariance_theta, by)
     for i, (marginal, where) in enumerate(zip(marginals, process.slices, strict=True)):
@@ -172,42 +118,17 @@ class Conditioned:
 
         The inner product of two rows is the covariance that the data explain.
         """
-        rows = self.covariance(targets, self.inputs, self.sample.offsets, nugget, task, out)
+        points = scaled_inputs(targets, self.state)
+        offsets = self.sample.offsets
+        rows = cross(self.state, points, task, self.inputs, offsets, nugget=nugget, out=out)
         mean = rows @ self.alpha
         return mean, solve_lower(self.factor, rows)
 
     def prior(self, targets: FloatArray, others: FloatArray, *, nugget: bool = True) -> FloatArray:
         """Return the prior covariance (m, k) of the primary at targets and at other points."""
+        points, inputs = scaled_inputs(targets, self.state), scaled_inputs(others, self.state)
         offsets = np.array([0, others.shape[1]], np.int64)
-        return self.covariance(targets, scaled_inputs(others, self.state), offsets, nugget, 0, None)
-
-    def covariance(
-        self,
-        targets: FloatArray,
-        inputs: FloatArray,
-        offsets: npt.NDArray[np.int64],
-        nugget: bool,
-        task: int,
-        out: FloatArray | None,
-    ) -> FloatArray:
-        """Fill the covariance of a task at targets with scaled inputs, blocked by task."""
-        if out is None:
-            out = np.empty((targets.shape[1], inputs.shape[1]))
-        rows = out[: targets.shape[1]]
-        jit.fill_cross(
-            scaled_inputs(targets, self.state),
-            task,
-            inputs,
-            offsets,
-            self.state.amplitudes,
-            self.state.nugget if nugget else np.zeros_like(self.state.nugget),
-            self.state.tables,
-            self.state.groups,
-            self.state.coefficients,
-            self.state.ranges,
-            rows,
-        )
-        return rows
+        return cross(self.state, points, 0, inputs, offsets, nugget=nugget)
 
     def information(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
         """Raise ValueError: one joint model does not tell its secondaries apart."""
@@ -233,6 +154,8 @@ def condition(
     covariance_theta, _ = process.split(theta)
     state = process.covariance.state(covariance_theta)
     inputs = scaled_inputs(sample.inputs, state)
-    factor, jitter = cholesky(lambda: _fill(inputs, sample, state), lambda: process.describe(theta))
+    factor, jitter = cholesky(
+        lambda: lower(state, inputs, sample.offsets), lambda: process.describe(theta)
+    )
     w = process.scores(theta, sample)
     return Conditioned(sample, state, inputs, factor, _solve(factor, w), w, jitter)

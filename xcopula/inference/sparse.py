@@ -17,11 +17,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from xcopula import jit
 from xcopula.errors import warn_user
-from xcopula.inference.exact import BATCH_BYTES, scaled_inputs
+from xcopula.inference.exact import BATCH_BYTES
 from xcopula.inference.partition import by_cluster, by_site, centres, site_numbers
 from xcopula.inference.settings import Settings
+from xcopula.kernels.assembly import (
+    add_signal_contraction,
+    cross,
+    no_contraction,
+    scaled_inputs,
+    signal,
+)
 from xcopula.kernels.covariance import Contraction, CovarianceState
 from xcopula.linalg import cholesky, log_determinant, solve_lower
 from xcopula.process import Moments, Process, Sample
@@ -93,34 +99,6 @@ def _times_blocks(
     return out
 
 
-def _signal(
-    state: CovarianceState,
-    targets: FloatArray,
-    target_offsets: IntArray,
-    inputs: FloatArray,
-    offsets: IntArray,
-) -> FloatArray:
-    """Fill the signal covariance between two sets of points, both scaled and sorted by task."""
-    out = np.empty((targets.shape[1], inputs.shape[1]))
-    nothing = np.zeros_like(state.nugget)
-    for task in range(len(target_offsets) - 1):
-        rows = slice(int(target_offsets[task]), int(target_offsets[task + 1]))
-        jit.fill_cross(
-            np.require(targets[:, rows], np.float64, ["C", "W"]),
-            task,
-            inputs,
-            offsets,
-            state.amplitudes,
-            nothing,
-            state.tables,
-            state.groups,
-            state.coefficients,
-            state.ranges,
-            out[rows],
-        )
-    return out
-
-
 def _offsets_within(sample: Sample, index: IntArray) -> IntArray:
     """Return where tasks begin among sorted observations."""
     return np.searchsorted(index, sample.offsets).astype(np.int64)
@@ -142,13 +120,13 @@ def _build(
     point_offsets = np.cumsum([0, *(p.shape[1] for p in settings.inducing)], dtype=np.int64)
 
     def inner() -> FloatArray:
-        matrix = _signal(state, points, point_offsets, points, point_offsets)
+        matrix = signal(state, points, point_offsets, points, point_offsets)
         matrix.flat[:: len(matrix) + 1] += _JITTER
         return matrix
 
     root, _ = cholesky(inner, lambda: process.describe(theta))
-    cross = _signal(state, inputs, sample.offsets, points, point_offsets)
-    white = np.ascontiguousarray(solve_lower(root, cross).T)
+    white = signal(state, inputs, sample.offsets, points, point_offsets)
+    white = np.ascontiguousarray(solve_lower(root, white).T)
     residuals = _residuals(kind, sample, state, inputs, white, settings.blocks)
     inverses, log_det = [], 0.0
     for matrix in residuals:
@@ -200,7 +178,7 @@ def _residuals(
             offsets = _offsets_within(sample, members)
             own = np.require(inputs[:, members], np.float64, ["C", "W"])
             explained = white[:, members].T @ white[:, members]
-            matrix = matrix + (_signal(state, own, offsets, own, offsets) - explained)[None]
+            matrix = matrix + (signal(state, own, offsets, own, offsets) - explained)[None]
         residuals.append(matrix)
     return residuals
 
@@ -221,9 +199,7 @@ def objective(
     alpha = pieces.solve(settings.blocks, w[None])[0]
     value = 0.5 * float(w @ (alpha - w)) + 0.5 * pieces.log_determinant - log_density
 
-    by = _pull_back(
-        kind, sample, pieces, alpha, settings.blocks, any(g.ard for g in covariance.groups)
-    )
+    by = _pull_back(kind, sample, pieces, alpha, settings.blocks)
     gradient = np.empty(process.size)
     gradient[: covariance.size] = covariance.pullback(covariance_theta, by)
     for i, (marginal, where) in enumerate(zip(marginals, process.slices, strict=True)):
@@ -238,17 +214,10 @@ def _pull_back(
     pieces: _Pieces,
     alpha: FloatArray,
     blocks: tuple[IntArray, ...],
-    scaled: bool,
 ) -> Contraction:
     r"""Contract G = S^-1 - alpha alpha' with the derivatives of S, through Q and through Lambda."""
     state = pieces.state
-    by = Contraction(
-        np.zeros_like(state.amplitudes),
-        np.zeros_like(state.nugget),
-        np.zeros_like(state.ranges),
-        np.zeros_like(state.ranges),
-        np.zeros_like(state.scaling),
-    )
+    by = no_contraction(state)
     # B = K_uu^-1 K_uf and B S^-1, whose core is A^-1 white Lambda^-1.
     gain = solve_lower(pieces.root, np.ascontiguousarray(pieces.white.T), transposed=True).T
     lifted = solve_lower(pieces.core, np.ascontiguousarray(pieces.half.T), transposed=True)
@@ -272,59 +241,12 @@ def _pull_back(
             through[:, members] -= gain[:, members] @ g[0]
             own_inputs = np.require(pieces.inputs[:, members], np.float64, ["C", "W"])
             offsets = _offsets_within(sample, members)
-            _contract(by, 0.5 * g[0], own_inputs, offsets, own_inputs, offsets, state, scaled)
-    _contract(
-        by,
-        through,
-        pieces.points,
-        pieces.point_offsets,
-        pieces.inputs,
-        sample.offsets,
-        state,
-        scaled,
-    )
+            add_signal_contraction(by, state, 0.5 * g[0], own_inputs, offsets, own_inputs, offsets)
+    points, offsets = pieces.points, pieces.point_offsets
+    add_signal_contraction(by, state, through, points, offsets, pieces.inputs, sample.offsets)
     inner = -0.5 * (through @ gain.T)
-    _contract(
-        by,
-        inner,
-        pieces.points,
-        pieces.point_offsets,
-        pieces.points,
-        pieces.point_offsets,
-        state,
-        scaled,
-    )
+    add_signal_contraction(by, state, inner, points, offsets, points, offsets)
     return by
-
-
-def _contract(
-    by: Contraction,
-    weights: FloatArray,
-    targets: FloatArray,
-    target_offsets: IntArray,
-    inputs: FloatArray,
-    offsets: IntArray,
-    state: CovarianceState,
-    scaled: bool,
-) -> None:
-    jit.contract_cross(
-        np.require(weights, np.float64, ["C", "W"]),
-        targets,
-        target_offsets,
-        inputs,
-        offsets,
-        state.amplitudes,
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.sensitivities,
-        state.ranges,
-        scaled,
-        by.amplitudes,
-        by.slope,
-        by.sensitivity,
-        by.scaling,
-    )
 
 
 @dataclass(frozen=True)
@@ -353,7 +275,7 @@ class Sparse:
         points = scaled_inputs(targets, state)
         offsets = np.array([0, points.shape[1]], np.int64)
         white = solve_lower(
-            pieces.root, _signal(state, points, offsets, pieces.points, pieces.point_offsets)
+            pieces.root, signal(state, points, offsets, pieces.points, pieces.point_offsets)
         )
         explained = np.einsum("ij,ij->i", white, white)
         rest = solve_lower(pieces.core, white.copy())
@@ -375,20 +297,7 @@ class Sparse:
     ) -> None:
         """Correct cells that are sites of the data, where the nugget is shared."""
         pieces, state = self.pieces, self.pieces.state
-        shared = np.empty((points.shape[1], self.sample.size))
-        jit.fill_cross(
-            points,
-            0,
-            pieces.inputs,
-            self.sample.offsets,
-            np.zeros_like(state.amplitudes),
-            state.nugget,
-            state.tables,
-            state.groups,
-            state.coefficients,
-            state.ranges,
-            shared,
-        )
+        shared = cross(state, points, 0, pieces.inputs, self.sample.offsets, structures=False)
         (met,) = np.nonzero(shared.any(axis=1))
         if met.size:
             rows = white[met] @ pieces.white + shared[met]

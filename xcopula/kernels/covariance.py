@@ -73,6 +73,7 @@ class CovarianceState(NamedTuple):
     sensitivities: FloatArray  # (tables, cells + 1, 4)
     ranges: FloatArray  # (tables,), inverse
     scaling: FloatArray  # (d,): what inputs are divided by
+    scaled: bool  # whether a column has a scale of its own
 
 
 class Contraction(NamedTuple):
@@ -259,6 +260,7 @@ class Covariance:
             sensitivities=sensitivities,
             ranges=ranges,
             scaling=scaling,
+            scaled=bool(ard.any()),
         )
 
     def _pairs(self) -> list[tuple[int, int, int, int]]:
