@@ -31,11 +31,11 @@ from xcopula.optimisation import OPTIMIZERS
 from xcopula.steps import (
     Callback,
     Plan,
+    begin,
     choose,
     fit_alone,
     fit_pair,
     fit_together,
-    starting_laws,
 )
 
 __all__ = ["fit"]
@@ -185,7 +185,9 @@ def fit(
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
-            model: CopulaModel = fitting.graph().compute()
+            # A callback belongs to this process; a cluster would call a copy of it.
+            options = {"scheduler": "threads"} if callback else {}
+            model: CopulaModel = fitting.graph().compute(**options)
     else:
         model = fitting.run()
     warn_of_extreme_scores(model)
@@ -249,7 +251,7 @@ def _start(
     arrays: dict[str, xr.DataArray], coords: Coords, ard: bool | Sequence[str], plan: Plan
 ) -> tuple[Observations, Plan]:
     observations = observe(arrays, list(arrays), coords, ard=ard)
-    return observations, starting_laws(observations, plan)
+    return observations, begin(observations, plan)
 
 
 def _check_plan(plan: Plan) -> None:
@@ -257,9 +259,8 @@ def _check_plan(plan: Plan) -> None:
     resolve_method(plan.method)
     if plan.weights not in WEIGHTS:
         raise ValueError(f"Unknown weights {plan.weights!r}. Choose one of {WEIGHTS}.")
-    if not (plan.anchors is None or isinstance(plan.anchors, xr.Dataset)) and (
-        plan.anchors not in _ANCHORS
-    ):
+    named = isinstance(plan.anchors, str) and plan.anchors in _ANCHORS
+    if not (named or plan.anchors is None or isinstance(plan.anchors, xr.Dataset)):
         raise ValueError(
             f"Unknown anchors {plan.anchors!r}. Choose 'auto', 'block', None, or give a Dataset "
             "of points with the model's coordinates."

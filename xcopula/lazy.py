@@ -38,8 +38,14 @@ class LazyModel:
     node: Any
 
     def compute(self, **options: Any) -> CopulaModel:
-        """Run the fit and return the model; options go to dask."""
-        model: CopulaModel = self.node.compute(**options)
+        """Run the fit, BLAS limited to one thread for each task, and return the model.
+
+        Options go to dask.
+        """
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, user_api="blas"):
+            model: CopulaModel = self.node.compute(**options)
         warn_of_extreme_scores(model)
         return model
 
@@ -86,5 +92,5 @@ class LazyModel:
     def __repr__(self) -> str:
         return (
             f"<xcopula.LazyModel of {self.tasks[0]!r} with {list(self.tasks[1:])}: "
-            f"{len(self.node.dask)} tasks, not computed>"
+            f"{len(dict(self.node.dask))} tasks, not computed>"
         )

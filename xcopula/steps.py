@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -35,7 +35,7 @@ from xcopula.selection import (
     starting_point,
 )
 
-__all__ = ["Plan", "choose", "fit_alone", "fit_pair", "fit_together", "starting_laws"]
+__all__ = ["Plan", "begin", "choose", "fit_alone", "fit_pair", "fit_together"]
 
 FloatArray = npt.NDArray[np.float64]
 Callback = Callable[[int, float, FloatArray], object]
@@ -59,6 +59,8 @@ class Plan:
         Kernel of each variable; None to choose one.
     anchors : "auto", "block", None or Dataset
     inducing : int, Dataset, or mapping of variable to either
+    settings : Settings
+        Of the method, once the observations are known.
     """
 
     method: str
@@ -76,6 +78,7 @@ class Plan:
     restarts: int
     seed: int
     callback: Callback | None
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def algorithm(self) -> Method:
@@ -97,8 +100,8 @@ def _groups(observations: Observations) -> tuple[InputGroup, ...]:
     return tuple(InputGroup(len(g.axes), g.ard) for g in observations.coordinates.groups)
 
 
-def starting_laws(observations: Observations, plan: Plan) -> Plan:
-    """Fit the laws that were asked for, so that values outside a support end the fit here."""
+def begin(observations: Observations, plan: Plan) -> Plan:
+    """Fit the laws that were asked for and resolve the settings: bad input ends the fit here."""
     fitted: list[Marginal | None] = []
     for i, (name, law) in enumerate(zip(observations.names, plan.laws, strict=True)):
         values = observations.sample.values[observations.sample.task(i)]
@@ -112,7 +115,8 @@ def starting_laws(observations: Observations, plan: Plan) -> Plan:
         if law is not None:
             _check_scores(name, law, values)
         fitted.append(law)
-    return replace(plan, laws=tuple(fitted))
+    settings = plan.algorithm.prepare(observations.sample, _settings(plan, observations))
+    return replace(plan, laws=tuple(fitted), settings=settings)
 
 
 def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
@@ -180,7 +184,7 @@ def fit_together(
         Pair models to start from, one for each secondary, where the method is pairwise.
     """
     sample = observations.sample
-    settings = plan.algorithm.prepare(sample, _settings(plan, observations))
+    settings = plan.settings
     chosen = [table[0] for table in tables]
     covariance = plan.covariance([c.kernel for c in chosen], observations)
     process, theta = _suggest(covariance, chosen, sample)

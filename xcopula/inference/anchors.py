@@ -2,7 +2,7 @@
 
 The approximation depends on the query set. A set that is fixed once for the model makes it
 independent of how a grid is cut into chunks. The best anchors are sites where a secondary is known
-and the primary is not: given the primary there, each secondary says nothing of the others.
+and the primary is not: given the primary's signal there, secondaries say nothing of each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_ANCHORS = 300
 
 
 def usable_anchors(points: FloatArray, sample: Sample) -> FloatArray:
-    """Drop repeated points (d, m) and those where the primary is known, which add nothing."""
+    """Drop repeated points (d, m) and those where the primary is known, which add little."""
     _, first = np.unique(np.round(points, 9), axis=1, return_index=True)
     points = points[:, np.sort(first)]
     known = {tuple(x) for x in np.round(sample.inputs[:, sample.task(0)], 9).T}

@@ -109,7 +109,11 @@ def calibrate(
     errors = (scores - mean) / np.sqrt(variance)
     moments = errors @ errors.T / scores.size
     moments = moments * (1.0 - _SHRINKAGE * (1.0 - np.eye(len(mean))))
-    precision = np.asarray(np.linalg.inv(moments), np.float64)
+    # Moments learnt from n errors flatter the combination: the first factor makes up for weights
+    # that fit them, the second for the mean over sites that these weights will not see.
+    n, t = scores.size, len(mean)
+    flattery = n / (n - t + 1) * (n - 1) / (n - t) if n > t + 1 else 1.0
+    precision = np.asarray(np.linalg.inv(moments), np.float64) / flattery
     rules = {"report": Combination("report", ones, precision, {}, {})}
     if secondaries > 1:
         beta = _calibrated_weights(scores, mean, variance)

@@ -71,7 +71,11 @@ def objective(
 
 @dataclass(frozen=True)
 class Anchored:
-    """The sub-models' posteriors of the primary at the anchors, and their combination."""
+    """The sub-models' posteriors of the primary at the anchors, and their combination.
+
+    Of its *signal*: secondaries know of each other through the signal, not through the nugget of a
+    value that nobody has observed.
+    """
 
     points: FloatArray  # (d, m)
     whitened: tuple[FloatArray, ...]  # each (m, n_k): L^-1 k of the anchors
@@ -168,7 +172,7 @@ class Combined:
         variances = np.empty_like(intercepts)
         for k, model in enumerate(self.models):
             mean, white = model.whiten(batch, nugget=nugget)
-            cross = model.prior(batch, anchored.points, nugget=nugget)
+            cross = model.prior(batch, anchored.points, nugget=False)
             cross -= white @ anchored.whitened[k].T
             solve_lower(anchored.factors[k], cross)
             explained = np.einsum("ij,ij->i", white, white) + np.einsum("ij,ij->i", cross, cross)
@@ -233,8 +237,8 @@ def _anchor(
     whitened, factors, inverses, means = [], [], [], []
     precision, pull = np.zeros((count, count)), np.zeros(count)
     for coefficient, model in zip(rule.coefficients, models, strict=True):
-        mean, white = model.whiten(points)
-        covariance = model.prior(points, points) - white @ white.T
+        mean, white = model.whiten(points, nugget=False)
+        covariance = model.prior(points, points, nugget=False) - white @ white.T
         factor, _ = cholesky(covariance.copy, lambda: f"{count} anchors")
         inverse = np.ascontiguousarray(solve_lower(factor, np.eye(count)).T)
         scaled = solve_lower(factor, mean.copy())

@@ -1,0 +1,180 @@
+"""The same results on a cluster of worker processes, and with a worker that is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import xcopula
+
+distributed = pytest.importorskip("distributed")
+
+LAWS = {"metal": "lognormal", "proxy": "normal", "other": "normal"}
+FIXED = {"marginals": LAWS, "kernels": "matern32", "restarts": 0}
+SECONDS = 120
+
+
+@pytest.fixture(autouse=True)
+def limit() -> Iterator[None]:
+    """End a test that hangs."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(number, frame):
+        raise TimeoutError(f"The test took more than {SECONDS} s.")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def running_cluster() -> Iterator[distributed.Client]:
+    """Start two worker processes, and make them the default of everything that computes."""
+    cluster = distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=":0",
+        silence_logs=logging.CRITICAL,
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data(sites) -> xr.Dataset:
+    """Three variables; the metal is known at 40 of 60 sites."""
+    noise = np.random.default_rng(0).normal(size=sites.sizes["site"])
+    return sites.assign(other=sites["proxy"].copy(data=sites["proxy"].values + noise))
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    """A transductive model that was fitted and predicts in this process."""
+    return xcopula.fit(data, "metal", ["proxy", "other"], **FIXED)
+
+
+@pytest.fixture(scope="module")
+def expected(fitted, grid) -> xr.Dataset:
+    """What that model predicts, in memory."""
+    return fitted.predict(grid)
+
+
+@pytest.fixture(scope="class")
+def client(fitted, expected) -> Iterator[distributed.Client]:
+    """A cluster for each class; it starts after the results in memory exist."""
+    with running_cluster() as client:
+        yield client
+
+
+def killer(flag: Path):
+    """Return a function that kills the first worker to call it, and does nothing after that."""
+
+    def kill(*arguments):
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return kill
+
+
+def test_nothing_takes_a_client():
+    """Whatever scheduler is the default is used."""
+    for function in (xcopula.fit, xcopula.predict):
+        assert "client" not in inspect.signature(function).parameters
+
+
+class TestCluster:
+    def test_prediction(self, client, fitted, grid, expected):
+        """Blocks on worker processes equal the result in memory."""
+        out = fitted.predict(grid, chunks={"y": 2, "x": 3}).compute()
+        xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
+
+    def test_the_workers_compute(self, client, fitted, grid):
+        """Blocks of a persisted prediction lie on the workers."""
+        out = fitted.predict(grid, chunks={"y": 2, "x": 3})["metal"].persist()
+        distributed.wait(out)
+        assert len(client.who_has(out.data)) >= 9
+
+    def test_fit(self, client, data, fitted):
+        """An eager fit has its tasks run by the cluster, and gives the same model."""
+        model = xcopula.fit(data, "metal", ["proxy", "other"], **FIXED)
+        np.testing.assert_allclose(model.theta, fitted.theta, rtol=1e-12)
+
+    def test_lazy_fit(self, client, data, fitted, grid, expected):
+        """A graph of a fit computes on the cluster, and so does a prediction built on it."""
+        lazy = xcopula.fit(data, "metal", ["proxy", "other"], compute=False, **FIXED)
+        np.testing.assert_allclose(lazy.compute().theta, fitted.theta, rtol=1e-12)
+        out = lazy.persist().predict(grid, chunks=4).compute()
+        xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
+
+    def test_zarr(self, client, fitted, grid, expected, tmp_path):
+        """Workers write their own blocks."""
+        path = tmp_path / "prediction.zarr"
+        fitted.predict(grid, chunks={"y": 2, "x": 4}).to_zarr(path, consolidated=False)
+        with xr.open_zarr(path, consolidated=False) as found:
+            xr.testing.assert_allclose(found.load(), expected, rtol=1e-12, atol=0.0)
+
+    def test_example(self, client, tmp_path):
+        """The example takes the address of a scheduler, writes all or nothing, and only once."""
+        script = Path(__file__).parent.parent / "examples" / "cluster_predict.py"
+        address = client.scheduler.address
+        command = [sys.executable, str(script), "out.zarr", "--quick", "--scheduler", address]
+        options = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": SECONDS}
+        done = subprocess.run(command, **options)
+        assert done.returncode == 0, done.stderr
+        assert "cells per second" in done.stdout
+        assert [p.name for p in tmp_path.iterdir()] == ["out.zarr"]
+        with xr.open_zarr(tmp_path / "out.zarr", consolidated=False) as found:
+            assert found["Cd"].dims == ("quantile", "y", "x")
+            assert np.isfinite(found["Cd"]).all()
+        again = subprocess.run(command, **options)
+        assert again.returncode == 2
+        assert "exists" in again.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+class TestKilledWorker:
+    def test_prediction(self, client, fitted, grid, expected, tmp_path):
+        """A worker that dies in the midst of a prediction costs a retry."""
+        kill = killer(tmp_path / "killed")
+
+        def mask(block, block_info=None):
+            if block_info[0]["chunk-location"] == (2, 2):
+                kill()
+            return block
+
+        inside = xr.ones_like(expected["metal"].isel(quantile=0, drop=True), dtype=bool)
+        inside = inside.chunk(y=2, x=3)
+        fatal = inside.copy(
+            data=inside.data.map_blocks(mask, dtype=bool, meta=np.empty((0, 0), bool))
+        )
+        before = set(client.run(os.getpid).values())
+        out = fitted.predict(grid, mask=fatal, chunks={"y": 2, "x": 3}).compute()
+        assert (tmp_path / "killed").exists()
+        client.wait_for_workers(2, timeout=60)
+        assert set(client.run(os.getpid).values()) != before
+        xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
+
+    def test_fit(self, client, data, fitted, tmp_path):
+        """So does one that dies in the midst of a fit."""
+        kill = killer(tmp_path / "killed")
+        lazy = xcopula.fit(data, "metal", ["proxy", "other"], compute=False, callback=kill, **FIXED)
+        model = lazy.compute()
+        assert (tmp_path / "killed").exists()
+        np.testing.assert_allclose(model.theta, fitted.theta, rtol=1e-12)
