@@ -151,6 +151,8 @@ def select(
     candidates: list[Candidate] = []
     start: FloatArray | None = None
     for law in MARGINALS.values() if marginals is None else marginals:
+        if marginals is not None and not isinstance(law, Marginal):
+            law = law.fit(sample.values)  # what was asked for fails aloud
         marginal = starting_law(law, sample.values)
         if marginal is None:
             continue
