@@ -54,15 +54,21 @@ def _square_distances(point, inputs, first, last, start, stop, out):
 
 
 @kernel
+def _positions(squared, count, inverse_range, cells, out):
+    """Write where on a table of ``cells`` cells each squared distance stands."""
+    for b in range(count):
+        root = math.sqrt(math.sqrt(math.sqrt(squared[b]) * inverse_range))
+        out[b] = min(root * cells, float(cells))
+
+
+@kernel
 def _correlations(squared, count, inverse_range, coefficients, out):
     """Write the tabulated correlation at each of ``count`` squared distances."""
-    cells = coefficients.shape[0] - 1  # the last row is zero: everything beyond the range
+    # The last row is zero: everything beyond the range.
+    _positions(squared, count, inverse_range, coefficients.shape[0] - 1, out)
     for b in range(count):
-        out[b] = math.sqrt(math.sqrt(math.sqrt(squared[b]) * inverse_range)) * cells
-    for b in range(count):
-        position = min(out[b], float(cells))
-        k = int(position)
-        u = position - k
+        k = int(out[b])
+        u = out[b] - k
         c = coefficients[k]
         out[b] = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
@@ -179,13 +185,10 @@ def fill_cross(
 
 
 @kernel
-def _correlations_and_slopes(squared, count, inverse_range, coefficients, value, slope):
-    r"""As :func:`_correlations`, with the logarithmic slope :math:`r \kappa'(r)` as well."""
-    cells = coefficients.shape[0] - 1
+def _correlations_and_slopes(positions, count, coefficients, value, slope):
+    r"""Write the tabulated correlation and its logarithmic slope :math:`r \kappa'(r)`."""
     for b in range(count):
-        value[b] = math.sqrt(math.sqrt(math.sqrt(squared[b]) * inverse_range)) * cells
-    for b in range(count):
-        position = min(value[b], float(cells))
+        position = positions[b]
         k = int(position)
         u = position - k
         c = coefficients[k]
@@ -195,16 +198,12 @@ def _correlations_and_slopes(squared, count, inverse_range, coefficients, value,
 
 
 @kernel
-def _weighted_sensitivity(squared, count, inverse_range, coefficients, weights):
+def _weighted_sensitivity(positions, count, coefficients, weights):
     r"""Sum of weights times a cubic table of :math:`\partial\kappa / \partial\log l`."""
-    cells = coefficients.shape[0] - 1
     total = 0.0
     for b in range(count):
-        position = min(
-            math.sqrt(math.sqrt(math.sqrt(squared[b]) * inverse_range)) * cells, float(cells)
-        )
-        k = int(position)
-        u = position - k
+        k = int(positions[b])
+        u = positions[b] - k
         c = coefficients[k]
         total += weights[b] * (c[0] + u * (c[1] + u * (c[2] + u * c[3])))
     return total
@@ -227,6 +226,7 @@ def _contract_row(
     ranges,
     scaled,
     squared,
+    positions,
     values,
     slopes,
     others,
@@ -244,9 +244,8 @@ def _contract_row(
         amplitude = amplitudes[q, high, low]
         for g in range(n_groups):
             t = tables[q, g, high, low]
-            _correlations_and_slopes(
-                squared[g], count, ranges[t], coefficients[t], values[g], slopes[g]
-            )
+            _positions(squared[g], count, ranges[t], coefficients.shape[1] - 1, positions[g])
+            _correlations_and_slopes(positions[g], count, coefficients[t], values[g], slopes[g])
         for g in range(n_groups):
             t = tables[q, g, high, low]
             for b in range(count):
@@ -266,7 +265,7 @@ def _contract_row(
             d_slope[t] += amplitude * total
             if low != high:
                 d_sensitivity[t] += amplitude * _weighted_sensitivity(
-                    squared[g], count, ranges[t], sensitivities[t], others
+                    positions[g], count, sensitivities[t], others
                 )
             if scaled:
                 for b in range(count):
@@ -327,6 +326,7 @@ def contract_gradient(
     n_groups = groups.shape[0] - 1
     n = inputs.shape[1]
     squared = np.empty((n_groups, n))
+    positions = np.empty((n_groups, n))
     values = np.empty((n_groups, n))
     slopes = np.empty((n_groups, n))
     weights = np.empty(n)
@@ -368,6 +368,7 @@ def contract_gradient(
                     ranges,
                     scaled,
                     squared,
+                    positions,
                     values,
                     slopes,
                     others,
@@ -406,6 +407,7 @@ def contract_cross(
     n_groups = groups.shape[0] - 1
     n = inputs.shape[1]
     squared = np.empty((n_groups, n))
+    positions = np.empty((n_groups, n))
     values = np.empty((n_groups, n))
     slopes = np.empty((n_groups, n))
     others = np.empty(n)
@@ -437,6 +439,7 @@ def contract_cross(
                     ranges,
                     scaled,
                     squared,
+                    positions,
                     values,
                     slopes,
                     others,
