@@ -190,6 +190,8 @@ def fit_together(
     process, theta = _suggest(covariance, chosen, sample)
     for i, pair in enumerate(pairs, start=1):
         theta[process.with_primary(i)[1]] = pair.theta
+    if pairs:
+        _set_secondaries_apart(covariance, theta[: covariance.size])
 
     def finish(process: Process, optimum: Optimum) -> CopulaModel:
         nll, _ = plan.algorithm.objective(process, sample, optimum.theta, settings)
@@ -219,6 +221,14 @@ def fit_together(
     else:
         model = _choose_primary_law(polish(process, theta), shortlist(list(tables[0])), polish)
     return model
+
+
+def _set_secondaries_apart(covariance: Covariance, theta: FloatArray) -> None:
+    """Give secondaries no correlation beyond the primary's: pairs say nothing of it."""
+    others = np.tril_indices(covariance.tasks, -1)[1] > 0
+    covariance.part(theta, "correlation")[:, others] = 0.0
+    if covariance.noise == "correlated":
+        covariance.part(theta, "noise_correlation")[others] = 0.0
 
 
 def _joined(pairs: Sequence[Optimum], theta: FloatArray) -> Optimum:
@@ -256,7 +266,12 @@ def _choose_primary_law(first: CopulaModel, laws: list[Marginal], polish: _Polis
     best = models[int(np.argmin([t.crps for t in trials]))]
     if best is not first:
         best = polish(best.process, best.theta)
-    return replace(best, law_trials=tuple(sorted(trials, key=lambda t: t.crps)))
+        models.append(best)
+    return replace(
+        best,
+        law_trials=tuple(sorted(trials, key=lambda t: t.crps)),
+        evaluations=sum(m.evaluations for m in models),
+    )
 
 
 def _from_starts(
