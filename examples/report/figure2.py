@@ -57,9 +57,10 @@ def _draw_prediction(ax: Axes, curves: pd.DataFrame) -> None:
     ax.fill_between(x, curves["lower"], curves["upper"], **band)
     for task in TASKS:
         main = task == "primary"
-        ax.plot(x, truth[task], "--" if main else ":", color="black" if main else FAINT)
-        marker = "o" if main else "^"
-        ax.plot(data["x"], data[task], marker, color="black" if main else FAINT, markersize=4)
+        colour, marker = ("black", "o") if main else (FAINT, "^")
+        label = "true primary" if main else None
+        ax.plot(x, truth[task], "--" if main else ":", color=colour, label=label)
+        ax.plot(data["x"], data[task], marker, color=colour, markersize=4)
     ax.plot(x, curves["median"], color=BLUE, linewidth=1.8, label="median")
     ax.set(xlabel="x", ylabel="y", title="(a) three tasks, transductive")
     ax.title.set_fontsize(10)
