@@ -104,18 +104,32 @@ class TestStacking:
     @given(seed=st.integers(0, 2**16), models=st.integers(2, 6))
     @settings(max_examples=30, deadline=None)
     def test_equals_the_best_linear_unbiased_combination(self, seed, models):
-        """Weights are (D C D)^-1 1, normalised, and the variance 1 / 1'(D C D)^-1 1, to 1e-10."""
+        """Weights are (D C D)^-1 1, normalised, and the variance 1 / 1'(D C D)^-1 1, to 1e-10.
+
+        Unless that is less than what secondaries with nothing in common could know.
+        """
         rng = np.random.default_rng(seed)
         root = rng.normal(size=(models, models + 3))
         second = root @ root.T / (models + 3) + 0.1 * np.eye(models)
         mean, variance = rng.normal(size=(models, 7)), rng.uniform(0.1, 2.0, (models, 7))
+        variance = -np.sort(-variance, axis=0)  # a pair never knows less than the primary alone
         found = combine(rule("stacked", np.ones(models - 1), np.linalg.inv(second)), mean, variance)
         for k in range(7):
             scale = np.diag(np.sqrt(variance[:, k]))
             weights = np.linalg.solve(scale @ second @ scale, np.ones(models))
             expected = 1.0 / weights.sum()
-            assert found.variance[k] == pytest.approx(expected, rel=1e-10)
+            gains = (1.0 / variance[1:, k] - 1.0 / variance[0, k]).sum()
+            least = 1.0 / (1.0 / variance[0, k] + gains)
+            assert found.variance[k] == pytest.approx(max(expected, least), rel=1e-10)
             assert found.mean[k] == pytest.approx(weights @ mean[:, k] * expected, rel=0, abs=1e-9)
+
+    def test_a_cell_that_no_secondary_informs_is_the_primary_alone(self):
+        """Where all sub-models say the same, so does their combination, whatever their errors."""
+        precision = np.linalg.inv(np.full((4, 4), 0.6) + 0.4 * np.eye(4))
+        mean, variance = np.full((4, 1), 0.3), np.full((4, 1), 0.8)
+        found = combine(rule("stacked", np.ones(3), precision), mean, variance)
+        assert found.mean[0] == pytest.approx(0.3, rel=1e-12)
+        assert found.variance[0] == pytest.approx(0.8, rel=1e-12)
 
     def test_error_moments_are_those_of_leave_one_out_shrunk_by_five_percent(self):
         """The learnt matrix inverts the shrunk moments of errors, less what the fit flatters."""

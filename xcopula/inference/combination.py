@@ -69,7 +69,13 @@ class Combination:
 def combine(rule: Combination, mean: FloatArray, variance: FloatArray) -> Moments:
     """Combine predictions point by point: means and variances (t, m) of the sub-models."""
     if rule.kind == "stacked":
-        return _stack(rule.error_precision, mean, variance)
+        stacked = _stack(rule.error_precision, mean, variance)
+        # Secondaries with nothing in common know the most that can be known. Errors that differ
+        # where they were learnt would otherwise promise more at cells that no secondary informs,
+        # where all sub-models say the same.
+        ones = np.ones(len(mean) - 1)
+        least = _add_precisions(np.array([1.0 - ones.sum(), *ones]), mean, variance).variance
+        return Moments(stacked.mean, np.maximum(stacked.variance, least))
     return _add_precisions(rule.coefficients, mean, variance)
 
 
