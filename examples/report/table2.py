@@ -45,6 +45,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 import xcopula
 
@@ -266,6 +267,9 @@ def _draw_times(ax: Axes, table: pd.DataFrame, what: str, label: str) -> None:
     report = pd.to_numeric(table[f"published_{what}_seconds"])
     ax.plot(report, place, "D", color=RED, mfc="none", label="report, on its machine")
     ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if what == "evaluation" else (1,)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter("")
     ax.set_yticks(place, [f"{r.system} {r.metal}  ({r.choices})" for r in table.itertuples()])
     ax.set_xlabel(label)
     ax.grid(axis="y", color=FAINT, alpha=0.2, linewidth=0.6)
@@ -282,14 +286,14 @@ def draw_optimizers(table: pd.DataFrame, traces: pd.DataFrame) -> Figure:
     start = first["cpu_seconds"].min(), best - first["penalised"].min()
     colours = {"l-bfgs": BLUE, "cg": RED, "annealing": GREEN}
     for (optimizer, restarts), own in traces.groupby(["optimizer", "restarts"], sort=False):
-        gap = np.maximum(best - own["penalised"].cummax(), 1e-3)
+        gap = np.maximum(best - own["penalised"].cummax(), 0.01)  # what the file resolves
         x, y = np.append(start[0], own["cpu_seconds"]), np.append(start[1], gap)
         style = {"color": colours[str(optimizer)], "linestyle": "--" if restarts else "-"}
         ax.step(x, y, where="post", label=f"{optimizer}, {restarts} restarts", **style)
         ax.plot(x[-1], y[-1], "o", markersize=5, color=style["color"])
     ax.set(xscale="log", yscale="log", xlabel="processor time (s)")
     ax.set_ylabel("nats below the best penalised likelihood")
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(frameon=False, fontsize=9, loc="center", bbox_to_anchor=(0.7, 0.55))
     bare(ax)
     return figure
 
