@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"process", "predictive"},
     {"inference", "optimisation"},
     {"selection"},
-    {"coordinates", "observations"},
+    {"coordinates", "fields", "observations"},
     {"blocks", "predictor", "posterior"},
     {"prediction"},
     {"model"},
@@ -33,7 +33,8 @@ LAYERS: list[set[str]] = [
 SIBLINGS: dict[str, set[str]] = {
     "kernels": {"jit"},
     "inference": {"optimisation"},
-    "observations": {"coordinates"},
+    "fields": {"coordinates"},
+    "observations": {"coordinates", "fields"},
     "posterior": {"blocks"},
 }
 

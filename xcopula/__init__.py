@@ -15,8 +15,10 @@ from xcopula import errors
 if TYPE_CHECKING:
     from xcopula import datasets, marginals, plot
     from xcopula.comparison import compare, format_comparison
+    from xcopula.coordinates import cycle
     from xcopula.fitting import fit
     from xcopula.lazy import LazyModel
+    from xcopula.marginals import by, regress
     from xcopula.model import CopulaModel
     from xcopula.posterior import Posterior
     from xcopula.prediction import predict
@@ -28,7 +30,9 @@ __all__ = [
     "LazyModel",
     "Posterior",
     "__version__",
+    "by",
     "compare",
+    "cycle",
     "datasets",
     "errors",
     "fit",
@@ -36,16 +40,20 @@ __all__ = [
     "marginals",
     "plot",
     "predict",
+    "regress",
 ]
 
 _HOMES = {
     "CopulaModel": "xcopula.model",
+    "by": "xcopula.marginals",
     "compare": "xcopula.comparison",
+    "cycle": "xcopula.coordinates",
     "format_comparison": "xcopula.comparison",
     "LazyModel": "xcopula.lazy",
     "Posterior": "xcopula.posterior",
     "fit": "xcopula.fitting",
     "predict": "xcopula.prediction",
+    "regress": "xcopula.marginals",
 }
 
 

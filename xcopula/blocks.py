@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Query", "evaluate", "transform", "transform_lazily"]
+__all__ = ["Query", "evaluate", "transform"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -82,6 +82,10 @@ class Query:
     chunks : mapping of dim to tuple of int, or None
         None for a result in memory.
     nugget : bool
+    fields : sequence of array
+        Fields of the primary's law, each with dims in the order of ``dims``.
+    field_index : sequence of tuple
+        Their dims.
     """
 
     arrays: Sequence[Any]
@@ -89,13 +93,13 @@ class Query:
     dims: tuple[Hashable, ...]
     chunks: Mapping[Hashable, tuple[int, ...]] | None
     nugget: bool
+    fields: Sequence[Any] = ()
+    field_index: Sequence[tuple[Hashable, ...]] = ()
 
     def evaluate(self, predictor: Any, quantity: str, rows: int) -> Any:
         """Evaluate a quantity on all cells, now or lazily."""
         options: dict[str, Any] = {
-            "missing": [
-                tuple(k for k, d in enumerate(self.dims) if d not in names) for names in self.index
-            ],
+            "missing": self._missing(self.index),
             "predictor": predictor,
             "quantity": quantity,
             "rows": rows,
@@ -110,20 +114,10 @@ class Query:
 
             point = dask.delayed(evaluate, pure=True)(*self.arrays, **options)
             return da.from_delayed(point, shape=(rows,), dtype=np.float64)
-        pairs: list[Any] = []
-        for array, names in zip(self.arrays, self.index, strict=True):
-            if not names:
-                pairs += [np.asarray(array), None]
-            elif isinstance(array, da.Array):
-                wanted = {k: self.chunks[n] for k, n in enumerate(names)}
-                pairs += [array.rechunk(wanted), names]
-            else:
-                pieces = tuple(self.chunks[n] for n in names)
-                pairs += [da.from_array(np.asarray(array), chunks=pieces), names]
         return da.blockwise(
             evaluate,
             (_ROW, *self.dims),
-            *pairs,
+            *self._pairs(self.arrays, self.index),
             new_axes={_ROW: rows},
             align_arrays=False,  # they are; and an outer product is meant to have many blocks
             dtype=np.float64,
@@ -131,40 +125,82 @@ class Query:
             **options,
         )
 
+    def transform(
+        self,
+        moments: Any,
+        function: Callable[..., FloatArray],
+        predictor: Any,
+        leading: FloatArray | None,
+    ) -> Any:
+        """Apply :func:`transform` to the latent moments of all cells, now or lazily."""
+        options: dict[str, Any] = {
+            "missing": self._missing(self.field_index),
+            "function": function,
+            "predictor": predictor,
+            "leading": leading,
+        }
+        if isinstance(moments, np.ndarray):
+            return transform(moments, *map(np.asarray, self.fields), **options)
+        import dask.array as da
+
+        outer = self.dims if leading is None else (_LEADING, *self.dims)
+        return da.blockwise(
+            transform,
+            outer,
+            moments,
+            (_ROW, *self.dims),
+            *self._pairs(self.fields, self.field_index),
+            new_axes={} if leading is None else {_LEADING: len(leading)},
+            concatenate=True,
+            align_arrays=False,
+            dtype=np.float64,
+            meta=np.empty((0,) * len(outer)),
+            **options,
+        )
+
+    def _missing(self, index: Sequence[tuple[Hashable, ...]]) -> list[tuple[int, ...]]:
+        """Return, for each array, the dims that it lacks."""
+        return [tuple(k for k, d in enumerate(self.dims) if d not in names) for names in index]
+
+    def _pairs(self, arrays: Sequence[Any], index: Sequence[tuple[Hashable, ...]]) -> list[Any]:
+        """Return arrays and their dims as blockwise takes them, in the chunks of the result."""
+        import dask.array as da
+
+        chunks = self.chunks or {}
+        pairs: list[Any] = []
+        for array, names in zip(arrays, index, strict=True):
+            if not names:
+                pairs += [np.asarray(array), None]
+            elif isinstance(array, da.Array):
+                pairs += [array.rechunk({k: chunks[n] for k, n in enumerate(names)}), names]
+            else:
+                pieces = tuple(chunks[n] for n in names)
+                pairs += [da.from_array(np.asarray(array), chunks=pieces), names]
+        return pairs
+
 
 def transform(
     moments: FloatArray,
-    *,
+    *fields: npt.NDArray[Any],
+    missing: Sequence[tuple[int, ...]],
     function: Callable[..., FloatArray],
     predictor: Any,
     leading: FloatArray | None,
 ) -> FloatArray:
-    """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values."""
+    """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values.
+
+    Fields of the law have the dims that they have; ``missing`` says which they lack.
+    """
+    shape = moments.shape[1:]
     mean, std = moments.reshape(2, -1)
+    whole = [
+        np.broadcast_to(np.expand_dims(f, axes), shape)
+        for f, axes in zip(fields, missing, strict=True)
+    ]
     values: Sequence[tuple[Any, ...]] = [()] if leading is None else [(v,) for v in leading]
     out = np.empty((len(values), mean.size))
     for part in _slices(mean.size):
+        law = predictor.law([f.flat[part] for f in whole])
         for row, value in zip(out, values, strict=True):
-            row[part] = function(mean[part], std[part], predictor.marginal, *value)
-    shape = moments.shape[1:]
+            row[part] = function(mean[part], std[part], law, *value)
     return out.reshape(shape if leading is None else (len(values), *shape))
-
-
-def transform_lazily(moments: Any, *, leading: FloatArray | None, **options: Any) -> Any:
-    """Build the dask array of :func:`transform` on every chunk of the moments."""
-    import dask.array as da
-
-    inner = tuple(f"axis{k}" for k in range(moments.ndim - 1))
-    outer = inner if leading is None else (_LEADING, *inner)
-    return da.blockwise(
-        transform,
-        outer,
-        moments,
-        (_ROW, *inner),
-        new_axes={} if leading is None else {_LEADING: len(leading)},
-        concatenate=True,
-        dtype=np.float64,
-        meta=np.empty((0,) * len(outer)),
-        leading=leading,
-        **options,
-    )

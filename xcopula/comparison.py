@@ -65,7 +65,7 @@ def compare(
     families = [resolve_kernel(k) for k in kernels]
     laws = [resolve_marginal(m) for m in marginals]
     observations = observe(data, names, coords, ard=ard)
-    groups = tuple(InputGroup(len(g.axes), g.ard) for g in observations.coordinates.groups)
+    groups = tuple(InputGroup(g.columns, g.ard) for g in observations.coordinates.groups)
     shape = (len(names), len(kernels), len(marginals))
     tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
     for i in range(len(names)):

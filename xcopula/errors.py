@@ -10,6 +10,8 @@ import warnings
 
 __all__ = [
     "CoordinateError",
+    "CostError",
+    "FieldError",
     "MarginalWarning",
     "NotPositiveDefiniteError",
     "PerformanceWarning",
@@ -22,6 +24,14 @@ _PACKAGE = os.path.dirname(__file__)
 
 class CoordinateError(ValueError):
     """A coordinate is missing, ambiguous, or not usable as an input of the model."""
+
+
+class FieldError(ValueError):
+    """A field or group key that a marginal law varies with is missing or not usable."""
+
+
+class CostError(ValueError):
+    """A request would take more memory or time than is sensible; the message says what to do."""
 
 
 class SupportError(ValueError):

@@ -23,10 +23,19 @@ from xcopula.inference.combination import WEIGHTS
 from xcopula.kernels import Kernel, resolve_kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.lazy import LazyModel
-from xcopula.marginals import Marginal
+from xcopula.marginals import Law, Marginal
 from xcopula.marginals import resolve as resolve_marginal
 from xcopula.model import CopulaModel, warn_of_extreme_scores
-from xcopula.observations import Data, Observations, inputs_of, is_lazy, observe, pick
+from xcopula.observations import (
+    Data,
+    Observations,
+    Thin,
+    inputs_of,
+    is_lazy,
+    observe,
+    pick,
+    primary_fields,
+)
 from xcopula.optimisation import OPTIMIZERS
 from xcopula.steps import (
     Callback,
@@ -41,7 +50,7 @@ from xcopula.steps import (
 __all__ = ["fit"]
 
 FloatArray = npt.NDArray[np.float64]
-MarginalSpec = str | Marginal | type[Marginal]
+MarginalSpec = str | Law
 
 _ANCHORS = ("auto", "block")
 _LARGE = 800
@@ -66,6 +75,8 @@ def fit(
     polish: bool = True,
     optimizer: str = "l-bfgs",
     ard: bool | Sequence[str] = False,
+    thin: Thin = None,
+    max_hours: float | None = 4.0,
     restarts: int = 2,
     seed: int = 0,
     compute: bool = True,
@@ -83,8 +94,11 @@ def fit(
     secondary : str or sequence of str
         Variables that inform it; none for a single-task process.
     coords : str, sequence or mapping, optional
-        The coordinates that are the inputs: names (one group), or a mapping of group names to
-        names (a product over groups). Found by CF axis or by name where not given.
+        The coordinates that are the inputs, where they are not to be found by CF role and name:
+        names, or a mapping of group names to names (a product over groups). Longitude and latitude
+        become points on the globe; times and heights are groups of their own. The keys
+        "longitude" and "latitude" of a mapping say which these are; :func:`xcopula.cycle` marks a
+        periodic coordinate.
     method : {"transductive", "full", "dtc", "fitc", "pitc", "bcm", "cokriging"}
         Inference method. "full" is the exact likelihood of all variables together; "transductive"
         fits the primary with each secondary apart and combines them at prediction, at a cost that
@@ -93,7 +107,9 @@ def fit(
         unknown means.
     marginals : str, Marginal or mapping
         Marginal law of every variable, or of each by name: "auto", "normal", "lognormal",
-        "exponential", "gev", "gamma", "t", "parzen", or a law of one's own.
+        "exponential", "gev", "gamma", "t", "parzen", or a law of one's own. One that varies is
+        made by :func:`xcopula.by` (a law for each month, say) or :func:`xcopula.regress` (with
+        elevation, say), and fitted inside the likelihood.
     kernels : str or mapping
         Kernel of every variable, or of each by name: "auto", "se", "matern12", "matern32",
         "matern52".
@@ -123,6 +139,11 @@ def fit(
         annealing followed by quasi-Newton.
     ard : bool or sequence of str
         Groups in which every coordinate has a scale of its own.
+    thin : int or mapping of dim to int, optional
+        Use every so many entries of the data only, along all dims or along some.
+    max_hours : float, optional
+        A fit that would take longer by estimate, or more memory than the machine has, is refused
+        before it starts; None never refuses.
     restarts : int
         Starting points of the optimiser beside the one that step one suggests.
     seed : int
@@ -168,18 +189,21 @@ def fit(
         optimizer=optimizer,
         restarts=_check_integer("restarts", restarts),
         seed=_check_integer("seed", seed),
+        max_hours=max_hours,
         callback=None if callback is None else _Counted(callback),
     )
     _check_plan(plan)
-    arrays = pick(data, names)
+    arrays = pick(data, names, plan.laws, _check_thin(thin))
     system = inputs_of(arrays, coords, ard=ard)
+    fields = primary_fields(arrays, plan.laws, system)
     if isinstance(anchors, xr.Dataset):
         system.find_in(anchors)
     _check_inducing(inducing, names, system)
-    fitting = _Fitting(arrays, coords, ard, plan)
+    fitting = _Fitting(arrays, system, plan)
     if not compute:
         _check_picklable(callback)
-        return LazyModel(tuple(names), system, dict(arrays[primary].attrs), fitting.graph())
+        attrs = dict(arrays[primary].attrs)
+        return LazyModel(tuple(names), system, attrs, fields, fitting.graph())
     if len(names) > 1 and resolve_method(method).pairwise:
         # Sub-models run side by side: one BLAS thread each, or they would fight for the cores.
         from threadpoolctl import threadpool_limits
@@ -210,15 +234,14 @@ class _Fitting:
     """The steps of one fit, to be run or recorded."""
 
     arrays: dict[str, xr.DataArray]
-    coords: Coords
-    ard: bool | Sequence[str]
+    system: CoordinateSystem
     plan: Plan
 
     def run(self) -> CopulaModel:
         """Run the steps one after the other."""
         from threadpoolctl import threadpool_limits
 
-        start = _start(self.arrays, self.coords, self.ard, self.plan)
+        start = _start(self.arrays, self.system, self.plan)
         # Threads of BLAS pay for large matrices only; on small ones they wait for each other.
         threads = 1 if start[0].sample.size < _LARGE else None
         with threadpool_limits(threads, user_api="blas"):
@@ -230,10 +253,10 @@ class _Fitting:
         import dask
 
         if any(is_lazy(array) for array in self.arrays.values()):
-            start = dask.delayed(_start, nout=2)(self.arrays, self.coords, self.ard, self.plan)
+            start = dask.delayed(_start, nout=2)(self.arrays, self.system, self.plan)
         else:
             # In memory: whatever is wrong with the data is said at once.
-            ready = _start(self.arrays, self.coords, self.ard, self.plan)
+            ready = _start(self.arrays, self.system, self.plan)
             start = [dask.delayed(part, traverse=False) for part in ready]
         observations, plan = start
         return self._chain(observations, plan, lambda step, *given: dask.delayed(step)(*given))
@@ -248,9 +271,9 @@ class _Fitting:
 
 
 def _start(
-    arrays: dict[str, xr.DataArray], coords: Coords, ard: bool | Sequence[str], plan: Plan
+    arrays: dict[str, xr.DataArray], system: CoordinateSystem, plan: Plan
 ) -> tuple[Observations, Plan]:
-    observations = observe(arrays, list(arrays), coords, ard=ard)
+    observations = observe(arrays, list(arrays), system, laws=plan.laws)
     return observations, begin(observations, plan)
 
 
@@ -273,10 +296,14 @@ def _check_plan(plan: Plan) -> None:
     Covariance(given, (InputGroup(1),), plan.coupling, plan.structures, plan.noise)
 
 
-def _laws(
-    method: str, laws: list[Marginal | type[Marginal] | None]
-) -> tuple[Marginal | type[Marginal] | None, ...]:
+def _laws(method: str, laws: list[Law | None]) -> tuple[Law | None, ...]:
     """Give the law that a method asks for to the variables that have none."""
+    for law in laws:
+        if isinstance(law, Marginal) and law.fields:
+            raise TypeError(
+                f"The law {law.name!r} is fitted to the fields of other data. Give its recipe, "
+                "`regress(...)` or `by(...)`, to fit it anew."
+            )
     only = resolve_method(method).law
     if only is None:
         return tuple(laws)
@@ -308,6 +335,13 @@ def _shared(coupling: str, kernels: list[Kernel | None]) -> tuple[Kernel | None,
     if coupling == "convolution" or len(given) != 1:
         return tuple(kernels)
     return tuple(given) * len(kernels)
+
+
+def _check_thin(thin: Thin) -> Thin:
+    for step in thin.values() if isinstance(thin, Mapping) else [thin]:
+        if step is not None:
+            _check_integer("thin", step, least=1)
+    return thin
 
 
 def _check_picklable(callback: Callback | None) -> None:

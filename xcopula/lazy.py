@@ -10,6 +10,7 @@ import xarray as xr
 
 from xcopula import prediction
 from xcopula.coordinates import CoordinateSystem
+from xcopula.fields import Field
 from xcopula.model import CopulaModel, to_node, warn_of_extreme_scores
 from xcopula.posterior import Posterior
 from xcopula.prediction import Chunks, Target
@@ -28,6 +29,8 @@ class LazyModel:
     coordinates : CoordinateSystem
         The inputs, not yet scaled to the data.
     primary_attrs : dict
+    primary_fields : tuple of Field
+        What the primary's law varies with; its groups are not yet known.
     node : dask Delayed
         The model to be.
     """
@@ -35,6 +38,7 @@ class LazyModel:
     tasks: tuple[str, ...]
     coordinates: CoordinateSystem
     primary_attrs: dict[str, Any]
+    primary_fields: tuple[Field, ...]
     node: Any
 
     def compute(self, **options: Any) -> CopulaModel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from scipy.special import ndtr
 from xcopula import prediction, predictive
 from xcopula.coordinates import CoordinateSystem
 from xcopula.errors import MarginalWarning, warn_user
+from xcopula.fields import Field
 from xcopula.inference import Conditioned, Settings, resolve_method
 from xcopula.marginals import Marginal
 from xcopula.observations import Observations
@@ -28,6 +29,8 @@ from xcopula.selection import EXTREME_SCORE, Candidate
 __all__ = ["CopulaModel", "LawTrial", "to_node", "warn_of_extreme_scores"]
 
 FloatArray = npt.NDArray[np.float64]
+
+_MOST_LISTED = 5
 
 
 class LawTrial(NamedTuple):
@@ -99,6 +102,11 @@ class CopulaModel:
         return self.observations.attrs[0]
 
     @property
+    def primary_fields(self) -> tuple[Field, ...]:
+        """What the law of the primary variable varies with."""
+        return self.observations.fields[0]
+
+    @property
     def conditioned(self) -> Conditioned:
         """The process conditioned on the observations."""
         return self.predictor.conditioned
@@ -110,7 +118,7 @@ class CopulaModel:
         conditioned = method.condition(
             self.process, self.observations.sample, self.theta, self.settings
         )
-        return Predictor(self.coordinates, conditioned, self.marginals[0])
+        return Predictor(self.coordinates, conditioned, self.marginals[0], self.primary_fields)
 
     def predictor_node(self) -> Any:
         """Return :attr:`predictor` as a delayed object, for a graph."""
@@ -126,7 +134,7 @@ class CopulaModel:
 
         sample = self.observations.sample
         parts = (self.method, self.settings, self.process, self.theta, self.coordinates)
-        arrays = (sample.inputs, sample.offsets, sample.values)
+        arrays = (sample.inputs, sample.offsets, sample.values, sample.covariates)
         token: tuple[Any, ...] = normalize_token((*parts, *arrays))
         return token
 
@@ -167,7 +175,7 @@ class CopulaModel:
         task = sample.task(0)
         moments = self.conditioned.leave_one_out()
         mean, std = moments.mean[task], np.sqrt(moments.variance[task])
-        marginal = self.marginals[0]
+        marginal = self.process.laws(self.theta, sample)[0]
         observed = sample.values[task]
         score = marginal.to_normal(observed)
         error = (score - mean) / std
@@ -189,8 +197,8 @@ class CopulaModel:
         return xr.Dataset(
             {name: ("observation", values) for name, values in variables.items()},
             coords={
-                axis.name: ("observation", column)
-                for axis, column in zip(self.observations.coordinates.axes, sites.T, strict=True)
+                axis.name: ("observation", axis.decode(column))
+                for axis, column in zip(self.coordinates.axes, sites.T, strict=True)
             },
         )
 
@@ -205,10 +213,10 @@ class CopulaModel:
         theta, marginals = self.process.split(self.theta)
         system = self.observations.coordinates
         groups = [g.name for g in system.groups]
-        starts = np.cumsum([0, *(len(g.axes) for g in system.groups)])[:-1]
         # With a scale for each column the length is in units of the extent; see `scaling`.
         unit = [
-            1.0 if g.ard else system.scale[s] for g, s in zip(system.groups, starts, strict=True)
+            1.0 if g.ard else system.scale[s]
+            for g, s in zip(system.groups, system.starts, strict=True)
         ]
         lengths = np.exp(covariance.part(theta, "length")) * np.reshape(unit, (1, -1, 1))
         matrices = covariance.matrices(theta)
@@ -218,6 +226,12 @@ class CopulaModel:
         names = sorted({k for m in marginals for k in m.parameters})
         table = [[m.parameters.get(k, np.nan) for k in names] for m in marginals]
         state = covariance.state(theta)
+        # Every axis of a plane is a column; a globe or a cycle has one scale for all of its own.
+        columns = [
+            start + (k if g.columns == len(g.axes) else 0)
+            for g, start in zip(system.groups, system.starts, strict=True)
+            for k in range(len(g.axes))
+        ]
         return xr.Dataset(
             {
                 "kernel": ("task", [k.name for k in covariance.kernels]),
@@ -227,7 +241,7 @@ class CopulaModel:
                     np.broadcast_to(lengths, (*lengths.shape[:2], covariance.tasks)).copy(),
                     {"units": ", ".join(g.units for g in system.groups)},
                 ),
-                "scaling": ("axis", state.scaling * np.array(system.scale)),
+                "scaling": ("axis", state.scaling[columns] * np.array(system.scale)[columns]),
                 "variance": (("structure", "task"), shares[:-1]),
                 "nugget": ("task", shares[-1]),
                 "correlation": (("structure", "task", "other"), correlations[:-1]),
@@ -238,6 +252,7 @@ class CopulaModel:
                 "task": list(self.tasks),
                 "other": list(self.tasks),
                 "group": groups,
+                "length_units": ("group", [g.units for g in system.groups]),
                 "structure": np.arange(covariance.structures),
                 "axis": list(system.names),
                 "parameter": names,
@@ -267,21 +282,21 @@ class CopulaModel:
         ]
         rows = [("task", "values", "kernel", "length scale", "nugget", "marginal", "parameters")]
         for i, name in enumerate(self.tasks):
-            lengths = p["length_scale"].values[:, :, i].ravel()
             law = self.marginals[i]
             rows.append(
                 (
                     name,
                     str(sample.task(i).stop - sample.task(i).start),
                     str(p["kernel"].values[i]),
-                    ", ".join(f"{length:.3g}" for length in lengths)
-                    + f" {p['length_scale'].attrs['units']}".rstrip(", "),
+                    self._lengths(p, i),
                     f"{p['nugget'].values[i]:.3f}",
                     law.name,
-                    ", ".join(f"{k} {v:.4g}" for k, v in law.parameters.items()),
+                    _listed(law.parameters),
                 )
             )
         lines += _table(rows)
+        for name, law in zip(self.tasks, self.marginals, strict=True):
+            lines += _laws_by_group(name, law)
         if len(self.tasks) > 1:
             lines.append("")
             correlations = p["correlation"].values[:, 0, 1:].T
@@ -298,6 +313,14 @@ class CopulaModel:
             trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in self.law_trials)
             lines.append(f"  leave-one-out CRPS by law of {self.tasks[0]}: {trials}")
         return "\n".join(lines)
+
+    def _lengths(self, parameters: xr.Dataset, task: int) -> str:
+        """Return the length scales of a task, group by group, with their units."""
+        parts = []
+        for g, group in enumerate(self.coordinates.groups):
+            lengths = parameters["length_scale"].values[:, g, task]
+            parts.append(f"{', '.join(f'{v:.3g}' for v in lengths)} {group.units}".rstrip())
+        return " x ".join(parts)
 
     @property
     def selection(self) -> xr.Dataset:
@@ -345,10 +368,34 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def _listed(parameters: Mapping[str, float]) -> str:
+    """Return parameters by name, unless they are too many for a line."""
+    if len(parameters) > _MOST_LISTED:
+        return f"{len(parameters)}, below"
+    return ", ".join(f"{k} {v:.4g}" for k, v in parameters.items())
+
+
+def _laws_by_group(name: str, law: Marginal) -> list[str]:
+    """Return a table of many parameters: groups in rows, where there are groups."""
+    parameters = law.parameters
+    if len(parameters) <= _MOST_LISTED:
+        return []
+    cells: dict[str, dict[str, float]] = {}
+    for key, value in parameters.items():
+        what, _, group = key.partition("[")
+        cells.setdefault(group.rstrip("]") or "all", {})[what] = value
+    columns = list(dict.fromkeys(what for row in cells.values() for what in row))
+    rows = [(f"law of {name}", *columns)]
+    for group, row in cells.items():
+        rows.append((group, *(f"{row[c]:.4g}" if c in row else "" for c in columns)))
+    return ["", *_table(rows)]
+
+
 def warn_of_extreme_scores(model: CopulaModel) -> None:
     """Warn of observations that their marginal law takes for next to impossible."""
     sample = model.observations.sample
-    for i, (name, marginal) in enumerate(zip(model.tasks, model.marginals, strict=True)):
+    laws = model.process.laws(model.theta, sample)
+    for i, (name, marginal) in enumerate(zip(model.tasks, laws, strict=True)):
         values = sample.values[sample.task(i)]
         scores = marginal.to_normal(values)
         worst = int(np.argmax(np.abs(scores)))

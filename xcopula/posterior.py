@@ -190,8 +190,7 @@ class Posterior:
         attrs: dict[str, Any],
         dim: str | None = None,
     ) -> xr.DataArray:
-        run = blocks.transform_lazily if self.lazy else blocks.transform
-        values = run(self.moments, function=function, predictor=self.predictor, leading=leading)
+        values = self.query.transform(self.moments, function, self.predictor, leading)
         dims = self.dims if dim is None else (dim, *self.dims)
         return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name, attrs=attrs)
 

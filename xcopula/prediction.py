@@ -10,8 +10,9 @@ import numpy as np
 import xarray as xr
 
 from xcopula import blocks
-from xcopula.coordinates import CoordinateSystem
-from xcopula.errors import PerformanceWarning, warn_user
+from xcopula.coordinates import CoordinateSystem, find_projection
+from xcopula.errors import FieldError, PerformanceWarning, warn_user
+from xcopula.fields import Field, find_fields
 from xcopula.posterior import Posterior
 from xcopula.predictor import Predictor
 
@@ -46,6 +47,10 @@ class Predicts(Protocol):
         """Attributes of the primary variable."""
 
     @property
+    def primary_fields(self) -> tuple[Field, ...]:
+        """What the primary's law varies with."""
+
+    @property
     def predictor(self) -> Predictor | None:
         """What predicts, or None if it is still to be computed."""
 
@@ -68,8 +73,9 @@ def predict(
     ----------
     model : CopulaModel or LazyModel
     target : Dataset or DataArray
-        Carries the model's coordinates: dims of a grid, coordinates of scattered points, or
-        scalars. Cells with a NaN coordinate come back as NaN.
+        Carries the model's coordinates, by CF role or by name: dims of a grid, 2-D coordinates of a
+        curvilinear one, coordinates of scattered points, or scalars; and the fields that the
+        primary's law varies with, if any. Cells with a NaN coordinate or field come back as NaN.
     quantiles : float or sequence of float
         Levels strictly between 0 and 1.
     chunks : int, str or mapping, optional
@@ -90,7 +96,9 @@ def predict(
     Raises
     ------
     CoordinateError
-        If the target lacks a coordinate, or has other units.
+        If the target lacks a coordinate, or has other units, another calendar or projection.
+    FieldError
+        If it lacks a field of the law, or has a group that the training data never had.
     ValueError
         If a level, ``of`` or the mask is not valid.
     """
@@ -122,17 +130,25 @@ def _posterior(
         raise ValueError(f"`of` is one of {_OF}, found {of!r}.")
     if not isinstance(target, xr.Dataset | xr.DataArray):
         raise TypeError(f"The target is a Dataset or DataArray, found {type(target).__name__}.")
-    arrays = [*model.coordinates.find_in(target), _mask(target, mask)]
-    dims = _dims(target, arrays)
-    xr.align(*arrays, join="exact", copy=False)  # a mask of other labels or sizes is an error
-    arrays = [a.transpose(*(d for d in dims if d in a.dims)) for a in arrays]
+    system = model.coordinates
+    found = find_projection(target)
+    system.check_projection(found, "The target")
+    fields = find_fields(model.primary_fields, target, system, model.tasks[0])
+    arrays = [*system.find_in(target), _mask(target, mask)]
+    dims = _dims(target, arrays, fields)
+    # Of other labels or sizes, a mask or a field is an error.
+    xr.align(*arrays, *fields, join="exact", copy=False)
+    arrays, fields = (
+        [a.transpose(*(d for d in dims if d in a.dims)) for a in each] for each in (arrays, fields)
+    )
     sizes = {d: a.sizes[d] for a in arrays for d in a.dims}
     # What a block holds of a cell: its coordinates, the latent mean and deviation, the results.
-    cell_bytes = 8 * (len(arrays) - 1 + 2 + results)
+    cell_bytes = 8 * (len(arrays) - 1 + 2 + len(fields) + results)
     layout = _chunks(target, dims, sizes, chunks, cell_bytes)
     predictor: Any
     if layout is None and model.predictor is not None:
         predictor = model.predictor
+        _warn_of_lost_cells(arrays[:-1])
     else:
         # One node for the model and what is conditioned on it: blocks refer to it.
         predictor = model.predictor_node()
@@ -144,19 +160,44 @@ def _posterior(
         dims=dims,
         chunks=layout,
         nugget=of == "observation",
+        fields=[f.data for f in fields],
+        field_index=[f.dims for f in fields],
     )
+    for field, values in zip(model.primary_fields, fields, strict=True):
+        if field.groups and values.chunks is None:
+            field.encode(values.values)  # a group never seen is said at once, not in a block
+    attrs, coords = dict(model.primary_attrs), _kept(target, dims, model.tasks[0])
+    found = found or system.projection
+    if found is not None and "grid_mapping" in attrs:
+        attrs["grid_mapping"] = found.name
+        coords[found.name] = found.to_coordinate()
     return Posterior(
         tasks=model.tasks,
         query=query,
         predictor=predictor,
         moments=query.evaluate(predictor, "latent", 2),
-        coords={
-            n: c
-            for n, c in target.coords.items()
-            if set(c.dims) <= set(dims) and n != model.tasks[0]
-        },
-        attrs=dict(model.primary_attrs),
+        coords=coords,
+        attrs=attrs,
     )
+
+
+def _kept(target: Target, dims: tuple[Hashable, ...], primary: str) -> dict[Hashable, xr.DataArray]:
+    """Return the coordinates of the target that the result keeps."""
+    return {n: c for n, c in target.coords.items() if set(c.dims) <= set(dims) and n != primary}
+
+
+def _warn_of_lost_cells(coordinates: Sequence[xr.DataArray]) -> None:
+    """Warn of curvilinear coordinates with gaps: their cells will be NaN."""
+    for coordinate in coordinates:
+        if coordinate.ndim < 2 or coordinate.chunks is not None:
+            continue
+        lost = int(np.isnan(coordinate.values).sum())
+        if lost:
+            warn_user(
+                f"{lost} of {coordinate.size} cells of the target have a coordinate "
+                f"{coordinate.name!r} that is NaN; their predictions will be NaN too."
+            )
+            return
 
 
 def _mask(target: Target, mask: str | xr.DataArray | None) -> xr.DataArray:
@@ -177,9 +218,17 @@ def _mask(target: Target, mask: str | xr.DataArray | None) -> xr.DataArray:
     return mask
 
 
-def _dims(target: Target, arrays: Sequence[xr.DataArray]) -> tuple[Hashable, ...]:
+def _dims(
+    target: Target, arrays: Sequence[xr.DataArray], fields: Sequence[xr.DataArray]
+) -> tuple[Hashable, ...]:
     """Return the dims of the result, in the order that the target shows them."""
     needed = {d for a in arrays[:-1] for d in a.dims}
+    strange = [d for f in fields for d in f.dims if d not in needed]
+    if strange:
+        raise FieldError(
+            f"A field of the law has dims {strange} that the target's coordinates lack. Select one "
+            "entry along them."
+        )
     foreign = [d for d in arrays[-1].dims if d not in needed]
     if foreign:
         raise ValueError(f"The mask has dims {foreign} that the target's coordinates lack.")

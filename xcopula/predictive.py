@@ -2,7 +2,7 @@ r"""The predictive law at one site, in terms of the latent moments and the margi
 
 With :math:`\mu, s` the latent mean and standard deviation, the prediction is
 :math:`Y^* = F^{-1}(\Phi(\mu + s Z))`: quantiles and probabilities have closed forms, moments are
-integrals over Z.
+integrals over Z. A law that varies is bound to the rows of the cells (:meth:`Marginal.at`).
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ def exceedance(mean: FloatArray, std: FloatArray, marginal: Marginal, value: flo
 def _tail(
     mean: FloatArray, std: FloatArray, marginal: Marginal, value: float, sign: float
 ) -> FloatArray:
-    score = float(marginal.to_normal(value))
+    # A law that varies has a score at each cell, a constant one the same at all.
+    at = np.full(mean.shape, value) if marginal.fields else value
+    score = marginal.to_normal(at)
     # A cell that is known exactly (std = 0) has probability 0 or 1; the value itself is not above.
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.where(
             std > 0.0, (score - mean) / std, np.where(score >= mean, np.inf, -np.inf)
         )
-    return np.where(np.isnan(mean), np.nan, ndtr(sign * distance))
+    return np.where(np.isnan(mean) | np.isnan(score), np.nan, ndtr(sign * distance))
 
 
 def mean(mean: FloatArray, std: FloatArray, marginal: Marginal) -> FloatArray:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.coordinates import CoordinateSystem
+from xcopula.fields import Field
 from xcopula.inference import Conditioned
 from xcopula.marginals import Marginal
 
@@ -23,6 +26,14 @@ class Predictor:
     coordinates: CoordinateSystem
     conditioned: Conditioned
     marginal: Marginal
+    fields: tuple[Field, ...] = ()
+
+    def law(self, values: Sequence[npt.NDArray[Any]]) -> Marginal:
+        """Return the law at cells, given its fields there, each (m,)."""
+        if not self.fields:
+            return self.marginal
+        columns = [f.encode(v) for f, v in zip(self.fields, values, strict=True)]
+        return self.marginal.at(np.column_stack(columns))
 
     def latent(self, columns: FloatArray, nugget: bool) -> FloatArray:
         """Return the latent mean and standard deviation (2, m) at scaled inputs (d, m)."""

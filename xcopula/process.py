@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,20 +37,38 @@ class Sample:
     offsets : ndarray (t + 1,)
         Task i has columns ``offsets[i]:offsets[i + 1]``.
     values : ndarray (n,)
+    covariates : tuple of ndarray (n_i, c_i)
+        What the tasks' marginal laws vary with, for each task; empty where none varies.
     """
 
     inputs: FloatArray
     offsets: IntArray
     values: FloatArray
+    covariates: tuple[FloatArray, ...] = ()
 
     @classmethod
-    def of(cls, inputs: list[FloatArray], values: list[FloatArray]) -> Sample:
-        """Join the tasks' inputs, each (n_i, d), and values."""
+    def of(
+        cls,
+        inputs: Sequence[FloatArray],
+        values: Sequence[FloatArray],
+        covariates: Sequence[FloatArray] | None = None,
+    ) -> Sample:
+        """Join the tasks' inputs, each (n_i, d), values, and covariates, each (n_i, c_i)."""
         return cls(
             inputs=np.require(np.concatenate(inputs).T, np.float64, ["C", "W"]),
             offsets=np.cumsum([0, *map(len, values)], dtype=np.int64),
             values=np.concatenate(values),
+            covariates=tuple(covariates or ()),
         )
+
+    def __post_init__(self) -> None:
+        sizes = np.diff(self.offsets).tolist()
+        shapes = [c.shape for c in self.covariates]
+        if shapes and [s[:1] for s in shapes if len(s) == 2] != [(n,) for n in sizes]:
+            raise ValueError(
+                f"Covariates have a row for each observation: tasks of {sizes} observations, "
+                f"covariates of shapes {shapes}."
+            )
 
     @property
     def size(self) -> int:
@@ -60,11 +79,31 @@ class Sample:
         """Return where the observations of a task stand."""
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
+    def covariates_of(self, i: int) -> FloatArray:
+        """Return the covariates (n_i, c_i) of a task; c_i is 0 where it has none."""
+        if not self.covariates:
+            return np.empty((int(self.offsets[i + 1] - self.offsets[i]), 0))
+        return self.covariates[i]
+
     def select(self, tasks: list[int]) -> Sample:
         """Return the sample of some tasks, in that order."""
         return Sample.of(
             [self.inputs[:, self.task(i)].T for i in tasks],
             [self.values[self.task(i)] for i in tasks],
+            [self.covariates[i] for i in tasks] if self.covariates else None,
+        )
+
+    def take(self, index: IntArray) -> Sample:
+        """Return the sample of some observations, by their numbers in increasing order."""
+        offsets = np.searchsorted(index, self.offsets).astype(np.int64)
+        return Sample(
+            np.require(self.inputs[:, index], np.float64, ["C", "W"]),
+            offsets,
+            self.values[index],
+            tuple(
+                rows[index[offsets[i] : offsets[i + 1]] - self.offsets[i]]
+                for i, rows in enumerate(self.covariates)
+            ),
         )
 
 
@@ -110,6 +149,13 @@ class Process:
         )
         return theta[: self.covariance.size], marginals
 
+    def laws(self, theta: FloatArray, sample: Sample) -> tuple[Marginal, ...]:
+        """Return the marginals at theta, each bound to its rows of the sample if it varies."""
+        _, marginals = self.split(theta)
+        return tuple(
+            m.at(sample.covariates_of(i)) if m.fields else m for i, m in enumerate(marginals)
+        )
+
     def with_primary(self, task: int | None) -> tuple[Process, IntArray]:
         """Return the process of the first task, alone or with one other.
 
@@ -133,9 +179,11 @@ class Process:
 
     def scores(self, theta: FloatArray, sample: Sample) -> FloatArray:
         """Return the normal scores (n,) of a sample."""
-        _, marginals = self.split(theta)
         return np.concatenate(
-            [m.to_normal(sample.values[sample.task(i)]) for i, m in enumerate(marginals)]
+            [
+                m.to_normal(sample.values[sample.task(i)])
+                for i, m in enumerate(self.laws(theta, sample))
+            ]
         )
 
     def describe(self, theta: FloatArray) -> str:

@@ -8,7 +8,7 @@ outlier distorts every prediction near it, however good the likelihood.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from xcopula.errors import SupportError
 from xcopula.inference import Settings, exact
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import MARGINALS, Marginal
+from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
 from xcopula.optimisation import Objective, minimise
 from xcopula.process import Process, Sample
 
@@ -111,18 +111,28 @@ def fit_alone(
         theta=optimum.theta,
         log_likelihood=-nll,
         aic=2.0 * (nll + covariance.size + fitted.dof),
-        largest_score=float(np.abs(fitted.to_normal(sample.values)).max()),
+        largest_score=float(np.abs(process.scores(optimum.theta, sample)).max()),
     )
 
 
-def starting_law(law: Marginal | type[Marginal], values: FloatArray) -> Marginal | None:
-    """Return the law fitted to independent values, or None if it does not admit them all."""
+def starting_law(
+    law: Law,
+    values: FloatArray,
+    covariates: FloatArray | None = None,
+    labels: Labels | None = None,
+) -> Marginal | None:
+    """Return the law fitted to independent values, or None if it does not admit them all.
+
+    Covariates (n, c) and the names of groups are for laws that vary; the law returned is not bound
+    to these rows.
+    """
     try:
-        marginal = law if isinstance(law, Marginal) else law.fit(values)
+        marginal = fit_law(law, values, covariates, labels)
     except SupportError:
         return None
+    bound = marginal if covariates is None else marginal.at(covariates)
     # A value at the very end of a support, such as a zero, has no finite score.
-    return marginal if np.isfinite(marginal.to_normal(values)).all() else None
+    return marginal if np.isfinite(bound.to_normal(values)).all() else None
 
 
 def starting_point(covariance: Covariance) -> FloatArray:
@@ -139,31 +149,56 @@ def select(
     groups: tuple[InputGroup, ...],
     structures: int,
     kernels: Iterable[Kernel] | None,
-    marginals: Iterable[Marginal | type[Marginal]] | None,
+    marginals: Iterable[Law] | None,
+    labels: Labels | None = None,
 ) -> list[Candidate]:
     """Fit the candidates for one task and return them best first.
 
-    None stands for all there are. The laws are compared under one kernel, then the kernels under
-    the best law: eleven fits where the full table would take twenty-eight.
+    None stands for all there are, as "auto" does in a recipe. The laws are compared under one
+    kernel, then the kernels under the best law: eleven fits where the full table would take
+    twenty-eight. ``labels`` name the groups of a law that differs between groups.
+
+    Raises
+    ------
+    SupportError
+        If a law that was asked for, or every law, does not admit the values.
     """
     choice = list(KERNELS.values()) if kernels is None else list(kernels)
     first = KERNELS[_FIRST_KERNEL] if KERNELS[_FIRST_KERNEL] in choice else choice[0]
     candidates: list[Candidate] = []
     start: FloatArray | None = None
-    for law in MARGINALS.values() if marginals is None else marginals:
-        if marginals is not None and not isinstance(law, Marginal):
-            law = law.fit(sample.values)  # what was asked for fails aloud
-        marginal = starting_law(law, sample.values)
+    covariates = sample.covariates_of(0)
+    for law, asked in _options(marginals):
+        if asked:  # what was asked for fails aloud
+            law = fit_law(law, sample.values, covariates, labels)
+        marginal = starting_law(law, sample.values, covariates, labels)
         if marginal is None:
             continue
         candidate = fit_alone(sample, first, marginal, groups, structures, start)
         candidates.append(candidate)
         start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
+    if not candidates:
+        raise SupportError(
+            "No marginal law gives all values a finite score. Choose one with wider support "
+            "('normal', 'gev', 't', 'parzen'), or mask the values at the end of the support."
+        )
     best = min(candidates, key=lambda c: c.rank)
     for kernel in choice:
         if kernel != first:
             candidates.append(fit_alone(sample, kernel, best.marginal, groups, structures, start))
     return sorted(candidates, key=lambda c: c.rank)
+
+
+def _options(marginals: Iterable[Law] | None) -> Iterator[tuple[Law, bool]]:
+    """Yield laws of one family each, and whether that family was asked for."""
+    if marginals is None:
+        yield from ((family, False) for family in MARGINALS.values())
+        return
+    for law in marginals:
+        if isinstance(law, Recipe):
+            yield from ((recipe, law.family is not None) for recipe in law.candidates())
+        else:
+            yield law, True
 
 
 def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:

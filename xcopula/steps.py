@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.errors import CoordinateError, SupportError, warn_user
-from xcopula.inference import Method, Settings, exact, resolve_method
+from xcopula.errors import CoordinateError, CostError, SupportError, warn_user
+from xcopula.inference import METHODS, Method, Settings, exact, machine_memory, resolve_method
 from xcopula.inference.partition import centres
 from xcopula.kernels import Kernel
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import Marginal
+from xcopula.marginals import Law, Marginal, Recipe, fit_law
 from xcopula.model import CopulaModel, LawTrial
 from xcopula.observations import Observations
 from xcopula.optimisation import Objective, Optimum, minimise_from
@@ -45,6 +45,8 @@ _log = logging.getLogger("xcopula")
 
 # How far a random start lies from the suggested one, on unconstrained scales.
 _RESTART_SPREAD = 0.7
+# Step one, which only suggests where to start, looks at no more values of a variable.
+_MOST_ALONE = 2000
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Plan:
     """
 
     method: str
-    laws: tuple[Marginal | type[Marginal] | None, ...]
+    laws: tuple[Law | None, ...]
     kernels: tuple[Kernel | None, ...]
     coupling: str
     structures: int
@@ -77,6 +79,7 @@ class Plan:
     optimizer: str
     restarts: int
     seed: int
+    max_hours: float | None
     callback: Callback | None
     settings: Settings = field(default_factory=Settings)
 
@@ -97,26 +100,57 @@ class Plan:
 
 
 def _groups(observations: Observations) -> tuple[InputGroup, ...]:
-    return tuple(InputGroup(len(g.axes), g.ard) for g in observations.coordinates.groups)
+    return tuple(InputGroup(g.columns, g.ard) for g in observations.coordinates.groups)
 
 
 def begin(observations: Observations, plan: Plan) -> Plan:
     """Fit the laws that were asked for and resolve the settings: bad input ends the fit here."""
-    fitted: list[Marginal | None] = []
+    settings = _settings(plan, observations)
+    _check_cost(observations, plan, settings)
+    fitted: list[Law | None] = []
+    sample = observations.sample
     for i, (name, law) in enumerate(zip(observations.names, plan.laws, strict=True)):
-        values = observations.sample.values[observations.sample.task(i)]
+        if isinstance(law, Recipe) and law.family is None:
+            fitted.append(law)  # one of several families: to be chosen
+            continue
+        values = sample.values[sample.task(i)]
         if isinstance(law, Marginal):
             law.check_support(values, name)
         elif law is not None:
             try:
-                law = law.fit(values)
+                law = fit_law(law, values, sample.covariates_of(i), observations.labels(i))
             except SupportError as error:
                 raise SupportError(f"Variable {name!r}: {error}") from None
+            except ValueError as error:
+                raise ValueError(f"Variable {name!r}: {error}") from None
         if law is not None:
-            _check_scores(name, law, values)
+            _check_scores(name, law.at(sample.covariates_of(i)), values)
         fitted.append(law)
-    settings = plan.algorithm.prepare(observations.sample, _settings(plan, observations))
+    settings = plan.algorithm.prepare(sample, settings)
     return replace(plan, laws=tuple(fitted), settings=settings)
+
+
+def _check_cost(observations: Observations, plan: Plan, settings: Settings) -> None:
+    """Refuse a fit that would take more memory than there is, or more time than was allowed."""
+    sizes = [int(n) for n in np.diff(observations.sample.offsets)]
+    cost = plan.algorithm.cost(sizes, settings)
+    _log.info("Method %r on %s values: %s", plan.method, sizes, cost.describe())
+    memory = machine_memory()
+    if plan.max_hours is None or (cost.bytes < 0.8 * memory and cost.hours <= plan.max_hours):
+        return
+    advice = []
+    cheaper = METHODS["transductive"].cost(sizes, settings)
+    if plan.method == "full" and len(sizes) > 2 and cheaper.hours < cost.hours:
+        advice.append(f"method='transductive' ({cheaper.describe()})")
+    sparse = METHODS["fitc"].cost(sizes, settings)
+    advice.append(f"a sparse method such as method='fitc' ({sparse.describe()})")
+    thin = "thin={'time': 7}" if "time" in observations.coordinates.names else "thin=3"
+    advice.append(f"fewer data, such as {thin} for every so many along a dim")
+    raise CostError(
+        f"method={plan.method!r} on {sum(sizes):,} values ({', '.join(f'{n:,}' for n in sizes)}) "
+        f"needs {cost.describe()}; there are {memory / 1e9:.2g} GB, and `max_hours` is "
+        f"{plan.max_hours:g}. Use {'; or '.join(advice)}. `max_hours=None` fits all the same."
+    )
 
 
 def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
@@ -134,12 +168,17 @@ def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
 def fit_alone(observations: Observations, plan: Plan, task: int) -> tuple[Candidate, ...]:
     """Step one for one task: fit the candidates, best first."""
     kernel, law = plan.kernels[task], plan.laws[task]
+    alone = observations.sample.select([task])
+    if alone.size > _MOST_ALONE:
+        rng = np.random.default_rng(plan.seed)
+        alone = alone.take(np.sort(rng.permutation(alone.size)[:_MOST_ALONE]))
     candidates = select(
-        observations.sample.select([task]),
+        alone,
         _groups(observations),
         plan.structures,
         None if kernel is None else [kernel],
         None if law is None else [law],
+        observations.labels(task),
     )
     return tuple(candidates)
 
@@ -324,7 +363,10 @@ def _score_correlation(process: Process, sample: Sample) -> FloatArray:
     from scipy.spatial import cKDTree
 
     tasks = process.covariance.tasks
-    w = [m.to_normal(sample.values[sample.task(i)]) for i, m in enumerate(process.marginals)]
+    w = [
+        m.at(sample.covariates_of(i)).to_normal(sample.values[sample.task(i)])
+        for i, m in enumerate(process.marginals)
+    ]
     trees = [cKDTree(sample.inputs[:, sample.task(i)].T) for i in range(tasks)]
     matrix = np.eye(tasks)
     for i in range(tasks):

@@ -15,7 +15,7 @@ A new method is a file beside these and a line here.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,10 +23,26 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.inference import cokriging, committee, exact, sparse, transductive
+from xcopula.inference.cost import (
+    Cost,
+    committee_cost,
+    exact_cost,
+    machine_memory,
+    pairwise_cost,
+    sparse_cost,
+)
 from xcopula.inference.settings import Settings
 from xcopula.process import Moments, Process, Sample
 
-__all__ = ["METHODS", "Conditioned", "Method", "Settings", "resolve_method"]
+__all__ = [
+    "METHODS",
+    "Conditioned",
+    "Cost",
+    "Method",
+    "Settings",
+    "machine_memory",
+    "resolve_method",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -54,6 +70,8 @@ class Method:
     Attributes
     ----------
     objective, condition : callable
+    cost : callable
+        Memory and operations, from the number of observations of each task and the settings.
     prepare : callable
         Resolves settings once for a sample, before the first likelihood.
     pairwise : bool
@@ -66,6 +84,7 @@ class Method:
 
     objective: Callable[[Process, Sample, FloatArray, Settings], tuple[float, FloatArray]]
     condition: Callable[[Process, Sample, FloatArray, Settings], Conditioned]
+    cost: Callable[[Sequence[int], Settings], Cost] = exact_cost
     prepare: Callable[[Sample, Settings], Settings] = lambda sample, settings: settings
     pairwise: bool = False
     law: str | None = None
@@ -76,17 +95,20 @@ def _sparse(kind: str) -> Method:
     return Method(
         functools.partial(sparse.objective, kind=kind),
         functools.partial(sparse.condition, kind=kind),
+        sparse_cost,
         functools.partial(sparse.prepare, kind),
     )
 
 
 METHODS: dict[str, Method] = {
-    "transductive": Method(transductive.objective, transductive.condition, pairwise=True),
+    "transductive": Method(
+        transductive.objective, transductive.condition, pairwise_cost, pairwise=True
+    ),
     "full": Method(exact.objective, exact.condition),
     "dtc": _sparse("dtc"),
     "fitc": _sparse("fitc"),
     "pitc": _sparse("pitc"),
-    "bcm": Method(committee.objective, committee.condition, committee.prepare),
+    "bcm": Method(committee.objective, committee.condition, committee_cost, committee.prepare),
     "cokriging": Method(cokriging.objective, cokriging.condition, law="normal", coupling="lmc"),
 }
 

@@ -103,7 +103,7 @@ def calibrate(
     kind : {"auto", "calibrated", "stacked", "report"}
         "auto" takes that of calibrated and stacked which has the lower CRPS.
     marginal : Marginal
-        Law of the primary.
+        Law of the primary, bound to the rows of its observations if it varies.
     values : ndarray (n,)
         Its observations.
     mean, variance : ndarray (t, n)

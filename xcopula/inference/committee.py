@@ -52,14 +52,7 @@ def prepare(sample: Sample, settings: Settings) -> Settings:
 
 def _parts(sample: Sample, settings: Settings) -> list[Sample]:
     assert isinstance(settings.blocks, tuple)
-    return [
-        Sample(
-            np.require(sample.inputs[:, index], np.float64, ["C", "W"]),
-            np.searchsorted(index, sample.offsets).astype(np.int64),
-            sample.values[index],
-        )
-        for index in settings.blocks
-    ]
+    return [sample.take(index) for index in settings.blocks]
 
 
 def objective(

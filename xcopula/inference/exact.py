@@ -39,9 +39,9 @@ def objective(
         If the covariance cannot be factorised.
     """
     covariance = process.covariance
-    covariance_theta, marginals = process.split(theta)
-    w = process.scores(theta, sample)
+    covariance_theta, marginals = theta[: covariance.size], process.laws(theta, sample)
     blocks = [sample.values[sample.task(i)] for i in range(covariance.tasks)]
+    w = np.concatenate([m.to_normal(y) for m, y in zip(marginals, blocks, strict=True)])
     log_density = sum(float(m.log_density(y).sum()) for m, y in zip(marginals, blocks, strict=True))
     if not np.isfinite(w).all() or not np.isfinite(log_density):
         return np.inf, np.zeros(process.size)

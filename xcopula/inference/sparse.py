@@ -188,9 +188,9 @@ def objective(
 ) -> tuple[float, FloatArray]:
     """Return the negative approximate log-likelihood and its gradient."""
     covariance = process.covariance
-    covariance_theta, marginals = process.split(theta)
-    w = process.scores(theta, sample)
+    covariance_theta, marginals = theta[: covariance.size], process.laws(theta, sample)
     values = [sample.values[sample.task(i)] for i in range(covariance.tasks)]
+    w = np.concatenate([m.to_normal(y) for m, y in zip(marginals, values, strict=True)])
     log_density = sum(float(m.log_density(y).sum()) for m, y in zip(marginals, values, strict=True))
     if not np.isfinite(w).all() or not np.isfinite(log_density):
         return np.inf, np.zeros(process.size)

@@ -212,8 +212,8 @@ def condition(
     each = in_parallel(lambda m: m.leave_one_out(), [(m,) for m in models])
     mean = np.stack([e.mean[primary] for e in each])
     variance = np.stack([e.variance[primary] for e in each])
-    _, marginals = process.split(theta)
-    rule = calibrate(settings.weights, marginals[0], sample.values[primary], mean, variance)
+    law = process.laws(theta, sample)[0]
+    rule = calibrate(settings.weights, law, sample.values[primary], mean, variance)
     combined = combine(rule, mean, variance)
     loo = Moments(np.full(sample.size, np.nan), np.full(sample.size, np.nan))
     loo.mean[primary], loo.variance[primary] = combined

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.exponential import Exponential
+from xcopula.marginals.families import MARGINALS
 from xcopula.marginals.gamma import Gamma
 from xcopula.marginals.gev import GEV
+from xcopula.marginals.grouping import Grouped
 from xcopula.marginals.lognormal import LogNormal
 from xcopula.marginals.normal import Normal
 from xcopula.marginals.parzen import Parzen
+from xcopula.marginals.recipe import Labels, Law, Recipe, by, fit_law, regress
+from xcopula.marginals.regression import Regression
 from xcopula.marginals.student import StudentT
 
 __all__ = [
@@ -16,51 +20,51 @@ __all__ = [
     "MARGINALS",
     "Exponential",
     "Gamma",
+    "Grouped",
+    "Labels",
+    "Law",
     "LogNormal",
     "Marginal",
     "Normal",
     "Parzen",
+    "Recipe",
+    "Regression",
     "StudentT",
+    "by",
+    "fit_law",
+    "regress",
     "resolve",
 ]
 
-MARGINALS: dict[str, type[Marginal]] = {
-    "normal": Normal,
-    "lognormal": LogNormal,
-    "exponential": Exponential,
-    "gev": GEV,
-    "gamma": Gamma,
-    "t": StudentT,
-    "parzen": Parzen,
-}
 
-
-def resolve(spec: str | Marginal | type[Marginal]) -> type[Marginal] | Marginal:
-    """Return the marginal law that a name, a class or an instance stands for.
+def resolve(spec: str | Law) -> Law:
+    """Return the marginal law that a name, a class, an instance or a recipe stands for.
 
     Parameters
     ----------
-    spec : str, Marginal or type of Marginal
-        A name is looked up in :data:`MARGINALS`; a class (to be fitted) or an instance (with its
-        parameters) is returned as it is.
+    spec : str, Marginal, type of Marginal, or Recipe
+        A name is looked up in :data:`MARGINALS`; a class (to be fitted), an instance (with its
+        parameters) or a recipe of :func:`regress` or :func:`by` is returned as it is.
 
     Returns
     -------
-    type of Marginal, or Marginal
+    type of Marginal, Marginal, or Recipe
 
     Raises
     ------
     ValueError
         If the name is unknown.
     TypeError
-        If ``spec`` is none of the three.
+        If ``spec`` is none of these.
 
     Examples
     --------
     >>> resolve("gamma").__name__
     'Gamma'
     """
-    if isinstance(spec, Marginal) or (isinstance(spec, type) and issubclass(spec, Marginal)):
+    if isinstance(spec, Marginal | Recipe) or (
+        isinstance(spec, type) and issubclass(spec, Marginal)
+    ):
         return spec
     names = ", ".join(repr(name) for name in MARGINALS)
     if not isinstance(spec, str):

@@ -14,6 +14,7 @@ from xcopula.marginals.tails import Array, log_phi
 __all__ = ["Marginal", "reject_outside"]
 
 _STEP = 1e-6  # of the width of the bounds
+_SCORE_STEP = 1e-5
 _SHOWN = 3
 
 
@@ -27,9 +28,12 @@ class Marginal(ABC):
     ----------
     name : str
         Key of the law in :data:`xcopula.marginals.MARGINALS`.
+    link : {"identity", "log"}
+        How a trend enters the law: added to the values, or as the logarithm of a factor.
     """
 
     name: ClassVar[str] = "custom"
+    link: ClassVar[str] = "identity"
     needs: ClassVar[str] = "finite values"
     includes_lower_end: ClassVar[bool] = False
 
@@ -39,6 +43,19 @@ class Marginal(ABC):
         raise NotImplementedError(
             f"{cls.__name__} has no fit. Pass an instance with starting parameters instead."
         )
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the covariates that the law varies with; none for a constant law."""
+        return ()
+
+    def at(self, covariates: npt.ArrayLike) -> Marginal:
+        """Return the law bound to rows of covariates (n, c), columns in the order of ``fields``.
+
+        A bound law takes arrays whose last axis has n values, each under the law of its own row;
+        a row with NaN gives NaN. A constant law is the same at every row.
+        """
+        return self
 
     @abstractmethod
     def to_normal(self, y: npt.ArrayLike) -> Array:
@@ -88,6 +105,21 @@ class Marginal(ABC):
         """Evaluate dz / d theta and d log f / d theta, each (n, p), at fixed values (n,)."""
         return self.to_normal_gradient(y), self.log_density_gradient(y)
 
+    def to_normal_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate dz / dy."""
+        y = np.asarray(y, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(np.exp(self.log_density(y) - log_phi(self.to_normal(y))))
+
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy, here by central differences."""
+        # equal steps in z are well scaled for every law
+        z = self.to_normal(y)
+        below, above = self.from_normal(z - _SCORE_STEP), self.from_normal(z + _SCORE_STEP)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rise = self.log_density(above) - self.log_density(below)
+            return np.asarray(rise / (above - below))
+
     @property
     def parameters(self) -> dict[str, float]:
         """Parameters by their natural names."""
@@ -104,8 +136,8 @@ class Marginal(ABC):
         return float(self.theta.size)
 
     @property
-    def tail_index(self) -> float:
-        """Extreme value index of the heavier tail, 0 for a light one.
+    def tail_index(self) -> float | Array:
+        """Extreme value index of the heavier tail, 0 for a light one; (n,) where rows differ.
 
         The mean of a predictive law with latent variance s2 exists where ``tail_index * s2 < 1``.
         """
@@ -119,16 +151,20 @@ class Marginal(ABC):
         SupportError
             With the count of the offenders, the first of them, and what to do.
         """
-        lower, upper = self.support
+        lower, upper = ends = self.ends()
         needs = self.needs
-        if needs == Marginal.needs and np.isfinite([lower, upper]).any():
-            needs = f"values between {lower:.6g} and {upper:.6g}"
-        reject_outside(np.asarray(y, dtype=np.float64), type(self), (lower, upper), needs, variable)
+        if needs == Marginal.needs and np.isfinite(lower).any() | np.isfinite(upper).any():
+            needs = (
+                "values within the support of their own row"
+                if np.size(lower) > 1
+                else f"values between {float(lower):.6g} and {float(upper):.6g}"
+            )
+        reject_outside(np.asarray(y, dtype=np.float64), self, ends, needs, variable)
 
-    def _slope(self, y: Array) -> Array:
-        """Evaluate dz/dy."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(np.exp(self.log_density(y) - log_phi(self.to_normal(y))))
+    def ends(self) -> tuple[Array, Array]:
+        """Return the ends of the support: each (n,) where rows differ, else of no dimension."""
+        lower, upper = self.support
+        return np.asarray(lower, np.float64), np.asarray(upper, np.float64)
 
     def _differences(self, method: str, y: npt.ArrayLike, *, only: int | None = None) -> Array:
         theta, widths = self.theta, np.ptp(self.bounds, axis=1)
@@ -145,14 +181,18 @@ class Marginal(ABC):
 
 
 def reject_outside(
-    y: Array, law: type[Marginal], support: tuple[float, float], needs: str, variable: str = ""
+    y: Array,
+    law: Marginal | type[Marginal],
+    support: tuple[Array | float, Array | float],
+    needs: str,
+    variable: str = "",
 ) -> None:
-    """Raise SupportError if a value other than NaN lies outside the support."""
+    """Raise SupportError if a value other than NaN lies outside the support (of its row)."""
     lower, upper = support
     inside = (y > lower) & (y < upper)
     if law.includes_lower_end:
         inside |= y == lower
-    bad = y[~inside & ~np.isnan(y)]
+    bad = y[~inside & ~np.isnan(y) & ~np.isnan(lower)]
     if bad.size == 0:
         return
     prefix = f"{variable}: " if variable else ""

@@ -32,6 +32,7 @@ class Exponential(Marginal):
     """
 
     name: ClassVar[str] = "exponential"
+    link: ClassVar[str] = "log"
     needs: ClassVar[str] = "non-negative values"
     includes_lower_end: ClassVar[bool] = True
     scale: float = 1.0
@@ -75,12 +76,17 @@ class Exponential(Marginal):
         """Evaluate dz / d theta (n, 1)."""
         y = np.asarray(y, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            slope = -y * self._slope(y)
+            slope = -y * self.to_normal_slope(y)
         return np.where(y == 0.0, 0.0, slope)[:, None]
 
     def log_density_gradient(self, y: npt.ArrayLike) -> Array:
         """Evaluate d log f / d theta (n, 1)."""
         return (np.asarray(y, dtype=np.float64) / self.scale - 1.0)[:, None]
+
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy."""
+        y = np.asarray(y, dtype=np.float64)
+        return np.where(np.isnan(y), np.nan, -1.0 / self.scale)
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -47,6 +47,7 @@ class Gamma(Marginal):
     """
 
     name: ClassVar[str] = "gamma"
+    link: ClassVar[str] = "log"
     needs: ClassVar[str] = "positive values"
     shape: float = 1.0
     scale: float = 1.0
@@ -104,7 +105,7 @@ class Gamma(Marginal):
         """Evaluate dz / d theta (n, 2), by differences for the shape."""
         y = np.asarray(y, dtype=np.float64)
         with np.errstate(invalid="ignore"):
-            by_scale = -y * self._slope(y)
+            by_scale = -y * self.to_normal_slope(y)
         return np.column_stack([self._differences("to_normal", y, only=0), by_scale])
 
     def log_density_gradient(self, y: npt.ArrayLike) -> Array:
@@ -113,6 +114,11 @@ class Gamma(Marginal):
         with np.errstate(divide="ignore", invalid="ignore"):
             by_shape = self.shape * (np.log(x) - digamma(self.shape))
         return np.stack([by_shape, x - self.shape], axis=-1)
+
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy."""
+        with np.errstate(divide="ignore"):
+            return (self.shape - 1.0) / np.asarray(y, dtype=np.float64) - 1.0 / self.scale
 
     @property
     def parameters(self) -> dict[str, float]:

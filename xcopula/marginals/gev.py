@@ -127,6 +127,13 @@ class GEV(Marginal):
         out[:, 2] -= g
         return np.asarray(out)
 
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy."""
+        s, g = self._standardise(y)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            by_variate = np.exp(-g) - (1.0 + self.shape)
+            return np.asarray(by_variate / (self.scale * (1.0 + self.shape * s)))
+
     @property
     def parameters(self) -> dict[str, float]:
         """Location, scale and shape (positive for a heavy upper tail)."""

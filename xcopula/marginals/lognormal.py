@@ -30,6 +30,7 @@ class LogNormal(Marginal):
     """
 
     name: ClassVar[str] = "lognormal"
+    link: ClassVar[str] = "log"
     needs: ClassVar[str] = "positive values"
     location: float = 0.0
     scale: float = 1.0
@@ -86,6 +87,12 @@ class LogNormal(Marginal):
         """Evaluate d log f / d theta (n, 2)."""
         z = self.to_normal(y)
         return np.stack([z / self.scale, z * z - 1.0], axis=-1)
+
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pull = self.to_normal(y) / self.scale + 1.0
+            return np.asarray(-pull / np.asarray(y, dtype=np.float64))
 
     @property
     def parameters(self) -> dict[str, float]:

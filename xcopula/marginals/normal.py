@@ -76,6 +76,10 @@ class Normal(Marginal):
         z = self.to_normal(y)
         return np.stack([z / self.scale, z * z - 1.0], axis=-1)
 
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy."""
+        return np.asarray(-self.to_normal(y) / self.scale)
+
     @property
     def parameters(self) -> dict[str, float]:
         """Location and scale."""

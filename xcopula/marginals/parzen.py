@@ -62,10 +62,13 @@ class Parzen(Marginal):
     upper: ParetoTail
 
     @classmethod
-    def fit(cls, values: npt.ArrayLike) -> Self:
-        """Choose a bandwidth, smooth the sample, and fit the shapes of the tails."""
+    def fit(cls, values: npt.ArrayLike, *, residuals: bool = False) -> Self:
+        """Choose a bandwidth, smooth the sample, and fit the shapes of the tails.
+
+        The origin of ``residuals`` means nothing: they are smoothed as they are, positive or not.
+        """
         sample = np.sort(check_sample(values, cls))
-        logarithmic = bool(sample[0] > 0.0)
+        logarithmic = bool(sample[0] > 0.0) and not residuals
         x = np.log(sample) if logarithmic else sample
         bandwidth = choose_bandwidth(x)
         k = int(np.clip(_PER_TAIL, 0.05 * x.size, 0.2 * x.size))
@@ -125,6 +128,17 @@ class Parzen(Marginal):
             with np.errstate(invalid="ignore"):
                 out = np.where(np.isinf(x), -np.inf, out - x)
         return np.where(part > 0, self.upper.log_density(above), out)
+
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy; it jumps at the knots of the table."""
+        body, below, above, part = self._split(y)
+        z, slope = self.table.evaluate(body)
+        out = self.table.curvature(body) / slope - z * slope
+        out = np.where(part < 0, -self.lower.log_density_slope(below), out)
+        if self.logarithmic:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                out = (out - 1.0) / np.asarray(y, dtype=np.float64)
+        return np.where(part > 0, self.upper.log_density_slope(above), out)
 
     @property
     def theta(self) -> Array:

@@ -99,6 +99,12 @@ class ScoreTable:
         t = (x - self.x[cell]) / width
         return a + t * (b + t * (c + t * d)), (b + t * (2.0 * c + 3.0 * t * d)) / width
 
+    def curvature(self, x: Array) -> Array:
+        """Evaluate the second derivative of z."""
+        cell = self._locate(self.x, x)
+        width, _, _, c, d = self._cubic(cell)
+        return np.asarray((2.0 * c + 6.0 * d * (x - self.x[cell]) / width) / width**2)
+
     def invert(self, z: Array) -> Array:
         """Solve for x: Newton steps, halved brackets where they leave the bracket."""
         cell = self._locate(self.z, z)
@@ -150,6 +156,10 @@ class ParetoTail:
         """Evaluate the log density at the distance e."""
         g = stretch(e / self.scale, self.shape)
         return np.asarray(np.log(self.probability / self.scale) - (1.0 + self.shape) * g)
+
+    def log_density_slope(self, e: Array) -> Array:
+        """Evaluate the derivative of :meth:`log_density`."""
+        return np.asarray(-(1.0 + self.shape) / (self.scale + self.shape * e))
 
     def distance(self, log_mass: Array) -> Array:
         """Invert :meth:`log_mass`."""

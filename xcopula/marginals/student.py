@@ -98,7 +98,7 @@ class StudentT(Marginal):
     def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
         """Evaluate dz / d theta (n, 3), by differences for the degrees of freedom."""
         y = np.asarray(y, dtype=np.float64)
-        slope = self._slope(y)
+        slope = self.to_normal_slope(y)
         by_df = self._differences("to_normal", y, only=2)
         return np.column_stack([-slope, -(y - self.location) * slope, by_df])
 
@@ -110,6 +110,11 @@ class StudentT(Marginal):
         constant = digamma((v + 1.0) / 2.0) - digamma(v / 2.0) - 1.0 / v
         by_df = 0.5 * v * (constant - np.log1p(ratio)) + 0.5 * s * pull
         return np.stack([pull / self.scale, s * pull - 1.0, by_df], axis=-1)
+
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy."""
+        s, v = self._standardise(y), self.df
+        return np.asarray(-(v + 1.0) * (s / v) / (1.0 + s * s / v) / self.scale)
 
     @property
     def parameters(self) -> dict[str, float]:

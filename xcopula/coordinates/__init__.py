@@ -1,0 +1,28 @@
+"""Which coordinates are the inputs of a model, and how labelled coordinates become columns.
+
+Coordinates are found by CF role (through cf_xarray) or named by ``coords=``. A *group* of them
+shares one distance; the covariance is a product over groups. Every column is centred and scaled
+once, so that the array core always sees inputs of about unit extent.
+"""
+
+from __future__ import annotations
+
+from xcopula.coordinates.axis import Axis
+from xcopula.coordinates.discovery import Coords, Recurring, cycle, find_coordinates
+from xcopula.coordinates.groups import CoordinateGroup, Cycle, Globe
+from xcopula.coordinates.projection import Projection, find_projection
+from xcopula.coordinates.system import CoordinateSystem
+
+__all__ = [
+    "Axis",
+    "CoordinateGroup",
+    "CoordinateSystem",
+    "Coords",
+    "Cycle",
+    "Globe",
+    "Projection",
+    "Recurring",
+    "cycle",
+    "find_coordinates",
+    "find_projection",
+]

@@ -1,0 +1,187 @@
+"""The inputs of a model: groups of coordinates, found in any data and scaled to unit extent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from xcopula.coordinates.axis import Axis
+from xcopula.coordinates.groups import CoordinateGroup
+from xcopula.coordinates.projection import Projection
+from xcopula.coordinates.roles import (
+    ROLES,
+    Roles,
+    coordinates_of,
+    guessed_roles,
+    listed,
+    stated_roles,
+)
+from xcopula.errors import CoordinateError
+
+__all__ = ["CoordinateSystem"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CoordinateSystem:
+    """The inputs of a model: groups of coordinates, and the centre and scale of each column.
+
+    Attributes
+    ----------
+    groups : tuple of CoordinateGroup
+    centre, scale : tuple of float
+        Of each column; empty until :meth:`scaled_to` has seen the sites.
+    projection : Projection, optional
+        The grid mapping of planar coordinates, where the data tell it.
+    """
+
+    groups: tuple[CoordinateGroup, ...]
+    centre: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+    projection: Projection | None = None
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """All axes, in the order of the groups."""
+        return tuple(axis for group in self.groups for axis in group.axes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates in the training data, in the order of the axes."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def starts(self) -> list[int]:
+        """First column of each group."""
+        return [int(k) for k in np.cumsum([0, *(g.columns for g in self.groups)])[:-1]]
+
+    def _embed(self, numbers: FloatArray) -> list[FloatArray]:
+        """Turn numbers (axes, m) into the columns of each group."""
+        stops = np.cumsum([len(g.axes) for g in self.groups])
+        parts = np.split(numbers, stops[:-1])
+        return [group.embed(part) for group, part in zip(self.groups, parts, strict=True)]
+
+    def scaled_to(self, sites: FloatArray) -> CoordinateSystem:
+        """Return the system centred on sites (n, axes) and scaled to their extent.
+
+        Raises
+        ------
+        CoordinateError
+            If a group has no extent.
+        """
+        parts = zip(self.groups, self._embed(np.asarray(sites.T)), strict=True)
+        frames = [group.frame(columns) for group, columns in parts]
+        centre = np.concatenate([f.centre for f in frames])
+        scale = np.concatenate([f.scale for f in frames])
+        return replace(self, centre=tuple(centre.tolist()), scale=tuple(scale.tolist()))
+
+    def to_columns(self, coordinates: Sequence[npt.NDArray[np.float64]]) -> FloatArray:
+        """Turn numbers, one (m,) array for each axis, into scaled inputs (d, m)."""
+        numbers = np.stack([np.asarray(c, np.float64) for c in coordinates])
+        columns: FloatArray = np.concatenate(self._embed(numbers))
+        columns -= np.array(self.centre)[:, None]
+        columns /= np.array(self.scale)[:, None]
+        return columns
+
+    def find_in(
+        self, data: xr.Dataset | xr.DataArray, what: str = "The target"
+    ) -> list[xr.DataArray]:
+        """Return the coordinates of other data as numbers, one array for each axis.
+
+        Roles count, not names: those that attributes state, then the name of the training data,
+        then those that names suggest.
+
+        Raises
+        ------
+        CoordinateError
+            If one is missing, claimed by several, or cannot be read; ``what`` says whose.
+        """
+        finder = _Finder(data, what)
+        try:
+            return [axis.read(finder.find(axis)) for axis in self.axes]
+        except CoordinateError as error:
+            named = str(error).startswith(what)
+            raise CoordinateError(str(error) if named else f"{what}: {error}") from None
+
+    def find_source(self, data: xr.Dataset | xr.DataArray, name: str) -> xr.DataArray | None:
+        """Return the coordinate of other data that is the axis of this name, as it is."""
+        axes = {axis.name: axis for axis in self.axes}
+        return _Finder(data, "The target").find(axes[name]) if name in axes else None
+
+    def check_projection(self, found: Projection | None, what: str) -> None:
+        """Refuse planar coordinates of another projection.
+
+        Raises
+        ------
+        CoordinateError
+            If both projections are known and differ.
+        """
+        planar = any(axis.role in ("x", "y") for axis in self.axes)
+        if not planar or found is None or self.projection is None:
+            return
+        differences = self.projection.differences(found)
+        if differences:
+            raise CoordinateError(
+                f"{what} is in another projection than the model ({'; '.join(differences)}). "
+                "Reproject it, or fit and predict on longitude and latitude."
+            )
+
+    def looks_like_degrees(self, sites: FloatArray) -> list[str]:
+        """Return planar axes without units whose numbers, sites (n, axes), could be degrees.
+
+        Far from the origin against their extent, or all over the globe: numbers near the origin
+        are more likely kilometres or none.
+        """
+        roles = [axis.role for axis in self.axes]
+        if "x" not in roles or "y" not in roles:
+            return []
+        pair = [roles.index("x"), roles.index("y")]
+        names = [self.axes[k].name for k in pair]
+        if any(self.axes[k].units for k in pair):
+            return []
+        low, high = sites[:, pair].min(axis=0), sites[:, pair].max(axis=0)
+        if (low < [-180.0, -90.0]).any() or (high > [360.0, 90.0]).any():
+            return []
+        extent, middle = high - low, np.abs(low + high) / 2.0
+        return names if (middle > extent).all() or (extent > [300.0, 120.0]).all() else []
+
+
+class _Finder:
+    """Looks up axes in some data; what cf_xarray finds is found once."""
+
+    def __init__(self, data: xr.Dataset | xr.DataArray, what: str) -> None:
+        self.data, self.what = data, what
+        self.coordinates = coordinates_of(data)
+        self.stated = stated_roles(self.coordinates)
+        self._guessed: Roles | None = None
+
+    def find(self, axis: Axis) -> xr.DataArray:
+        found = self.stated.get(axis.role, [])
+        if len(found) == 1:
+            return self.data[found[0]]
+        if axis.name in self.coordinates.coords or axis.name in getattr(self.data, "data_vars", ()):
+            return self.data[axis.name]
+        found = found or self._guess(axis)
+        if len(found) == 1:
+            return self.data[found[0]]
+        known = axis.role in ROLES and axis.role != axis.name
+        wanted = f"{axis.name!r}" + (f" ({axis.role})" if known else "")
+        if found:
+            raise CoordinateError(
+                f"{self.what} has {found}, which all claim to be the coordinate {wanted} of the "
+                "model. Drop all but one with `drop_vars`, or rename the right one."
+            )
+        raise CoordinateError(
+            f"{self.what} lacks the coordinate {wanted} of the model; it has "
+            f"{listed(self.coordinates.coords)}. Add it, rename one, or set its CF attributes."
+        )
+
+    def _guess(self, axis: Axis) -> list[str]:
+        if self._guessed is None:
+            self._guessed = guessed_roles(self.coordinates)
+        return self._guessed.get(axis.role, [])

@@ -1,0 +1,128 @@
+"""Times as days since an epoch, whatever their resolution or calendar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from xcopula.errors import CoordinateError
+
+__all__ = ["calendar_of", "calendar_year", "first_time", "from_days", "is_time", "to_days"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_DAY = np.timedelta64(1, "D")
+# Calendars that agree on every date since 1582, under one name.
+_SAME = {
+    "gregorian": "standard",
+    "proleptic_gregorian": "standard",
+    "365_day": "noleap",
+    "366_day": "all_leap",
+}
+_YEARS = {
+    "standard": 365.2425,
+    "julian": 365.25,
+    "noleap": 365.0,
+    "all_leap": 366.0,
+    "360_day": 360.0,
+}
+
+
+def is_time(coordinate: xr.DataArray) -> bool:
+    """Tell whether a coordinate holds dates: datetime64, or cftime objects in memory."""
+    if coordinate.dtype.kind != "O":
+        return bool(coordinate.dtype.kind == "M")
+    if coordinate.chunks is not None:
+        return False
+    return any(hasattr(value, "calendar") for value in coordinate.values.flat[:1])
+
+
+def calendar_of(coordinate: xr.DataArray) -> str:
+    """Return the calendar of dates; calendars that differ in name only have one name.
+
+    Raises
+    ------
+    CoordinateError
+        If the dates are of several calendars.
+    """
+    if coordinate.dtype.kind == "M":
+        return "standard"
+    found = {getattr(value, "calendar", None) for value in coordinate.values.flat}
+    _refuse_missing(coordinate, None in found)
+    names = sorted({_SAME.get(str(name), str(name)) for name in found})
+    if len(names) > 1:
+        raise CoordinateError(
+            f"Coordinate {coordinate.name!r} mixes dates of the calendars {names}. Convert them "
+            "to one with `convert_calendar`."
+        )
+    return names[0]
+
+
+def calendar_year(calendar: str) -> float:
+    """Return the mean length of a year in days."""
+    return _YEARS[calendar]
+
+
+def first_time(coordinate: xr.DataArray) -> str:
+    """Return the earliest date in ISO format; 1970 where the dates are not in memory."""
+    if coordinate.chunks is not None:
+        return "1970-01-01 00:00:00.000000"
+    values = coordinate.values
+    if coordinate.dtype.kind == "M":
+        return str(np.nanmin(values).astype("M8[us]")).replace("T", " ")
+    known = [v for v in values.flat if hasattr(v, "calendar")]
+    return str(min(known).strftime("%Y-%m-%d %H:%M:%S.%f"))
+
+
+def to_days(coordinate: xr.DataArray, epoch: str, calendar: str) -> xr.DataArray:
+    """Return dates as days since an epoch; lazily, where they are lazy.
+
+    Raises
+    ------
+    CoordinateError
+        If a date is missing, or of another calendar.
+    """
+    found = calendar_of(coordinate)
+    if found != calendar:
+        raise CoordinateError(
+            f"Coordinate {coordinate.name!r} has dates of the {found!r} calendar, the model those "
+            f"of {calendar!r}. Convert one with `convert_calendar({calendar!r})`."
+        )
+
+    def convert(values: npt.NDArray[Any]) -> FloatArray:
+        if values.dtype.kind == "M":
+            _refuse_missing(coordinate, bool(np.isnat(values).any()))
+            return np.asarray((values - np.datetime64(epoch)) / _DAY, np.float64)
+        import cftime
+
+        dates = cftime.date2num(values, f"days since {epoch}", calendar=calendar)
+        return np.asarray(dates, np.float64)
+
+    converted: xr.DataArray = xr.apply_ufunc(
+        convert, coordinate, dask="parallelized", output_dtypes=[np.float64]
+    )
+    return converted
+
+
+def from_days(days: FloatArray, epoch: str, calendar: str) -> npt.NDArray[Any]:
+    """Return days since an epoch as dates: datetime64 for the standard calendar, else cftime."""
+    if calendar == "standard":
+        microseconds = np.round(np.asarray(days) * 86_400e6).astype("m8[us]")
+        return np.asarray(np.datetime64(epoch, "us") + microseconds)
+    import cftime
+
+    return np.asarray(cftime.num2date(days, f"days since {epoch}", calendar=calendar))
+
+
+def _refuse_missing(coordinate: xr.DataArray, missing: bool) -> None:
+    if missing:
+        count = ""
+        if coordinate.chunks is None:
+            count = f" at {int(coordinate.isnull().sum())} of {coordinate.size} places"
+        raise CoordinateError(
+            f"Coordinate {coordinate.name!r} has no date (NaT){count}. Drop these entries with "
+            f"`dropna` or `sel`."
+        )

@@ -1,0 +1,54 @@
+"""Units of coordinates: which are lengths, which are degrees, and how to convert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["conversion", "is_degrees", "is_length", "units_of"]
+
+_METRES = {
+    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
+    **dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1000.0),
+    **dict.fromkeys(("cm", "centimetre", "centimetres", "centimeter", "centimeters"), 0.01),
+    **dict.fromkeys(("mm", "millimetre", "millimetres", "millimeter", "millimeters"), 0.001),
+    **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
+}
+_DEGREES = frozenset(
+    ["°", "deg", "degree", "degrees"]
+    + [f"{d}{s}{w}" for d in ("degree", "degrees") for s in ("_", "") for w in ("n", "e")]
+    + [f"{d}_{w}" for d in ("degree", "degrees") for w in ("north", "east")]
+)
+
+
+def units_of(coordinate: Any) -> str:
+    """Return the units attribute of a DataArray, trimmed; '' if there is none."""
+    return str(coordinate.attrs.get("units", "")).strip()
+
+
+def is_length(units: str) -> bool:
+    """Tell whether units measure a length."""
+    return units.lower() in _METRES
+
+
+def is_degrees(units: str) -> bool:
+    """Tell whether units are degrees of an angle, as CF or common usage spell them."""
+    return units.lower() in _DEGREES
+
+
+def conversion(found: str, wanted: str) -> float | None:
+    """Return the factor that takes numbers from one unit to another, None if there is none.
+
+    Units that are not given are taken for those that are wanted.
+
+    Examples
+    --------
+    >>> conversion("m", "km"), conversion("", "km"), conversion("hPa", "km")
+    (0.001, 1.0, None)
+    """
+    if not found or not wanted or found == wanted:
+        return 1.0
+    if is_degrees(found) and is_degrees(wanted):
+        return 1.0
+    if is_length(found) and is_length(wanted):
+        return _METRES[found.lower()] / _METRES[wanted.lower()]
+    return None

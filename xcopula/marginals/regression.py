@@ -1,0 +1,200 @@
+"""A law whose location or scale follows covariates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.marginals.base import Marginal
+from xcopula.marginals.design import Design
+from xcopula.marginals.tails import Array
+from xcopula.marginals.varying import Varying
+
+__all__ = ["Regression", "regression_name"]
+
+_REACH = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Regression(Varying):
+    r"""Describe a variable by a law that moves with covariates.
+
+    .. math:: y - \eta \sim F_0 \quad\text{(identity link)}, \qquad
+        y\,e^{-\eta} \sim F_0 \quad\text{(log link)}, \qquad \eta = X\beta
+
+    X has the monomials of standardised covariates and no intercept: that is the location or the
+    scale of :math:`F_0`, the law at the mean covariates. :math:`\theta` is that of :math:`F_0`,
+    then :math:`\beta`.
+
+    Attributes
+    ----------
+    base : Marginal
+        The law :math:`F_0`, which may itself differ from group to group.
+    design : Design
+    coefficients : ndarray (k,)
+    multiplicative : bool
+        Whether the link is "log".
+    spread : float
+        Standard deviation of the values (of their logarithms), for the bounds.
+    rows : ndarray (n, k), optional
+        The design at the rows that the law is bound to.
+    """
+
+    base: Marginal
+    design: Design
+    coefficients: Array
+    multiplicative: bool = False
+    spread: float = 1.0
+    rows: Array | None = field(default=None, repr=False)
+
+    @property
+    def inner(self) -> Marginal:
+        """The law at the mean covariates."""
+        return self.base
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The family and its covariates."""
+        return regression_name(
+            self.base.name, self.design.fields, self.design.degree, self.link, self.base.link
+        )
+
+    @property
+    def link(self) -> str:  # type: ignore[override]
+        """How the trend enters."""
+        return "log" if self.multiplicative else "identity"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the base law's covariates, then of the regression's."""
+        return self.base.fields + self.design.fields
+
+    def at(self, covariates: npt.ArrayLike) -> Self:
+        """Return the law bound to rows of covariates (n, c)."""
+        table, own = self._rows(covariates), len(self.base.fields)
+        return replace(
+            self, base=self.base.at(table[:, :own]), rows=self.design.matrix(table[:, own:])
+        )
+
+    def _trend(self) -> Array:
+        if self.rows is None:
+            raise self._unbound()
+        return np.asarray(self.rows @ self.coefficients)
+
+    def _strip(self, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """Return the values without their trend, and the trend."""
+        trend, y = self._trend(), np.asarray(y, dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return (y * np.exp(-trend) if self.multiplicative else y - trend), trend
+
+    def to_normal(self, y: npt.ArrayLike) -> Array:
+        """Map values to normal scores."""
+        return self.base.to_normal(self._strip(y)[0])
+
+    def from_normal(self, z: npt.ArrayLike) -> Array:
+        """Map normal scores to values."""
+        trend, rest = self._trend(), self.base.from_normal(z)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.asarray(np.exp(trend) * rest if self.multiplicative else trend + rest)
+
+    def log_density(self, y: npt.ArrayLike) -> Array:
+        """Evaluate the log density."""
+        rest, trend = self._strip(y)
+        out = self.base.log_density(rest)
+        return np.asarray(out - trend) if self.multiplicative else out
+
+    def log_density_slope(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / dy."""
+        rest, trend = self._strip(y)
+        slope = self.base.log_density_slope(rest)
+        return np.asarray(slope * np.exp(-trend)) if self.multiplicative else slope
+
+    def sensitivity(self, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """Evaluate dz / d theta and d log f / d theta, each (n, p)."""
+        rest, _ = self._strip(y)
+        assert self.rows is not None
+        by_score, by_density = self.base.sensitivity(rest)
+        score, density = self.base.to_normal_slope(rest), self.base.log_density_slope(rest)
+        if self.multiplicative:
+            with np.errstate(invalid="ignore"):
+                # at the end of the support the slope may be infinite, where nothing moves
+                score = np.where(rest == 0.0, 0.0, score * rest)
+                density = np.where(rest == 0.0, 1.0, density * rest + 1.0)
+        return (
+            np.hstack([by_score, -score[:, None] * self.rows]),
+            np.hstack([by_density, -density[:, None] * self.rows]),
+        )
+
+    @property
+    def theta(self) -> Array:
+        """Parameters of the base law, then the coefficients."""
+        return np.concatenate([self.base.theta, self.coefficients])
+
+    def with_theta(self, theta: npt.ArrayLike) -> Self:
+        """Return the law with other parameters, bound to the same rows if to any."""
+        theta = np.asarray(theta, dtype=np.float64)
+        base, coefficients = np.split(theta, [theta.size - self.coefficients.size])
+        return replace(self, base=self.base.with_theta(base), coefficients=coefficients)
+
+    @property
+    def bounds(self) -> Array:
+        """Those of the base law, and ten spreads of the values about the coefficients."""
+        reach = _REACH * self.spread * np.array([-1.0, 1.0])
+        return np.concatenate([self.base.bounds, self.coefficients[:, None] + reach])
+
+    def log_prior(self) -> tuple[float, Array]:
+        """Evaluate the base law's log prior; that of the coefficients is flat."""
+        value, gradient = self.base.log_prior()
+        return value, np.concatenate([gradient, np.zeros(self.coefficients.size)])
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The base law's; slopes per unit of a covariate; coefficients of higher monomials."""
+        out = dict(self.base.parameters)
+        terms = zip(
+            self.design.labels, self.design.monomials, self.coefficients.tolist(), strict=True
+        )
+        for label, factors, value in terms:
+            key = f"slope of {label}" if label in out else label  # a covariate named "scale"
+            out[key] = value / float(self.design.spread[factors[0]]) if len(factors) == 1 else value
+        return out
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """What the support is at no rows at all or over all rows: the widest that it can be."""
+        lower, upper = self.base.support
+        if not self.multiplicative:
+            return -np.inf, np.inf
+        return (0.0 if lower >= 0.0 else -np.inf), (0.0 if upper <= 0.0 else np.inf)
+
+    def ends(self) -> tuple[Array, Array]:
+        """Return the ends of the support at each row."""
+        if self.rows is None:
+            return super().ends()
+        trend, (lower, upper) = self._trend(), self.base.ends()
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.multiplicative:
+                return lower * np.exp(trend), upper * np.exp(trend)
+            return lower + trend, upper + trend
+
+    @property
+    def dof(self) -> float:
+        """Those of the base law and one for each coefficient."""
+        return self.base.dof + self.coefficients.size
+
+    @property
+    def tail_index(self) -> float | Array:
+        """That of the base law: neither a shift nor a factor changes it."""
+        return self.base.tail_index
+
+
+def regression_name(
+    family: str, fields: tuple[str, ...], degree: int, link: str, usual_link: str
+) -> str:
+    """Name a regression by its family, its covariates, and what is unusual about it."""
+    notes = [f"degree {degree}"] if degree > 1 else []
+    notes += [f"{link} link"] if link != usual_link else []
+    return f"{family} ~ {' + '.join(fields)}" + (f" ({', '.join(notes)})" if notes else "")

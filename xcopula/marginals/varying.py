@@ -1,0 +1,85 @@
+"""What laws that vary from observation to observation have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.marginals.base import Marginal
+from xcopula.marginals.tails import Array
+
+__all__ = ["Varying"]
+
+
+class Varying(Marginal):
+    """A law that covariates change from row to row.
+
+    Its parameters are there without rows; values and scores need rows: see :meth:`Marginal.at`.
+    """
+
+    @property
+    @abstractmethod
+    def inner(self) -> Marginal:
+        """A law that stands for those it is made of: one without a covariate of this law."""
+
+    # Class variables of a family; here they follow from what the law is made of.
+    @property
+    @abstractmethod
+    def name(self) -> str:  # type: ignore[override]
+        """What varies and with what, such as "gamma ~ elevation"."""
+
+    @property
+    def link(self) -> str:  # type: ignore[override]
+        """Link of the family."""
+        return self.inner.link
+
+    @property
+    def needs(self) -> str:  # type: ignore[override]
+        """What the family needs."""
+        return self.inner.needs
+
+    @property
+    def includes_lower_end(self) -> bool:  # type: ignore[override]
+        """Whether the lower end of the support belongs to it."""
+        return self.inner.includes_lower_end
+
+    @classmethod
+    def fit(cls, values: npt.ArrayLike) -> Self:
+        """Raise: covariates are needed too."""
+        raise NotImplementedError(
+            f"{cls.__name__} cannot be fitted to values alone. Use xcopula.marginals.regress(...) "
+            "or by(...), and fit what they return."
+        )
+
+    def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
+        """Evaluate dz / d theta (n, p)."""
+        return self.sensitivity(y)[0]
+
+    def log_density_gradient(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / d theta (n, p)."""
+        return self.sensitivity(y)[1]
+
+    @abstractmethod
+    def sensitivity(self, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """Evaluate dz / d theta and d log f / d theta, each (n, p)."""
+
+    def _rows(self, covariates: npt.ArrayLike) -> Array:
+        """Return covariates as an array (n, c) if they are those of the law."""
+        rows = np.asarray(covariates, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(self.fields):
+            names = ", ".join(self.fields)
+            raise ValueError(
+                f"{self.name} needs covariates of shape (n, {len(self.fields)}), with the columns "
+                f"{names}; got shape {rows.shape}."
+            )
+        return rows
+
+    def _unbound(self) -> ValueError:
+        names = ", ".join(self.fields)
+        return ValueError(
+            f"{self.name} varies with {names}: it has values only at rows of them. Call "
+            f".at(covariates) first, with the columns {names}."
+        )
