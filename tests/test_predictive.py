@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from xcopula import predictive
-from xcopula.marginals import GEV, Exponential, Gamma, LogNormal, Normal, StudentT
+from xcopula.marginals import GEV, Exponential, Gamma, Grouped, LogNormal, Normal, StudentT, regress
 
 MEAN = np.array([-1.3, 0.0, 0.4, 2.0])
 STD = np.array([1.0, 0.3, 0.05, 0.7])
@@ -138,3 +138,61 @@ class TestExactCells:
         ]:
             out = function(mean, std, LOGNORMAL, *extra)
             assert np.isnan(out).tolist() == [True, False]
+
+
+class TestVaryingLaws:
+    """Each cell has a law of its own, bound to its row."""
+
+    GROUPS = Grouped("k", ("a", "b", "c"), (NORMAL, LOGNORMAL, GEV(0.0, 1.0, 0.6)))
+    ROWS = np.array([[0.0], [1.0], [2.0], [1.0]])
+    FUNCTIONS = (
+        (predictive.quantile, 0.9),
+        (predictive.cdf, 2.0),
+        (predictive.exceedance, 2.0),
+        (predictive.mean, None),
+        (predictive.std, None),
+    )
+
+    @pytest.mark.parametrize(("function", "extra"), FUNCTIONS)
+    def test_cell_by_cell(self, function, extra):
+        """Every result is that of the cell's law alone, NaN where that has no moment."""
+        rest = () if extra is None else (extra,)
+        std = np.array([1.0, 0.3, 0.95, 0.7])
+        got = function(MEAN, std, self.GROUPS.at(self.ROWS), *rest)
+        for n, row in enumerate(self.ROWS[:, 0].astype(int)):
+            one = slice(n, n + 1)
+            expected = function(MEAN[one], std[one], self.GROUPS.laws[row], *rest)
+            np.testing.assert_allclose(got[one], expected, rtol=1e-12)
+        assert np.isnan(got[2]) == (function is predictive.std)
+
+    @pytest.mark.parametrize(("function", "extra"), FUNCTIONS)
+    @pytest.mark.parametrize("spread", [0.0, 0.5])
+    def test_nan_rows(self, function, extra, spread):
+        """A cell whose covariate is missing has no prediction, known exactly or not."""
+        rest = () if extra is None else (extra,)
+        x = np.linspace(0.0, 1.0, 20)
+        trend = regress("gamma", on="x").fit(np.exp(x) + np.tile([0.1, 0.3], 10), x[:, None])
+        rows = np.array([[0.2], [np.nan], [0.4], [0.9]])
+        for law in (trend.at(rows), self.GROUPS.at(np.array([[0.0], [np.nan], [1.0], [0.0]]))):
+            out = function(MEAN, np.full(4, spread), law, *rest)
+            assert np.isnan(out).tolist() == [False, True, False, False]
+
+    def test_regression_shifts_the_prediction(self):
+        """Under an identity link the mean moves by the trend and the spread does not."""
+        x = np.linspace(0.0, 1.0, 20)
+        law = regress("normal", on="x").fit(3.0 * x + np.tile([0.1, -0.1], 10), x[:, None])
+        bound = law.at(np.array([[0.0], [1.0]]))
+        mean = predictive.mean(np.zeros(2), np.full(2, 0.5), bound)
+        assert mean[1] - mean[0] == pytest.approx(law.parameters["x"])
+        spread = predictive.std(np.zeros(2), np.full(2, 0.5), bound)
+        assert spread[0] == pytest.approx(spread[1]) == 0.5 * law.base.scale
+
+    def test_crps(self):
+        """The score of an observation is that under the law of its row."""
+        observed = np.array([2.0, 1.0, 0.5, 3.0])
+        got = predictive.crps(MEAN, STD, self.GROUPS.at(self.ROWS), observed)
+        for n, row in enumerate(self.ROWS[:, 0].astype(int)):
+            one = slice(n, n + 1)
+            law = self.GROUPS.laws[row]
+            expected = predictive.crps(MEAN[one], STD[one], law, observed[one])
+            np.testing.assert_allclose(got[one], expected, rtol=1e-12)

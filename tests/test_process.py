@@ -9,7 +9,7 @@ from scipy import stats
 
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import GEV, Exponential, LogNormal, Normal, StudentT
+from xcopula.marginals import GEV, Exponential, LogNormal, Normal, StudentT, by, regress
 from xcopula.process import Process, Sample
 
 RNG = np.random.default_rng(0)
@@ -124,3 +124,66 @@ def test_description_names_lengths_and_nuggets():
     text = process.describe(theta)
     assert "length_scale=[0.25 0.5  2.  ] (of the extent)" in text
     assert "nugget=[0.5 0.5 0.5]" in text
+
+
+class TestCovariates:
+    TABLES = (np.arange(8.0).reshape(4, 2), np.empty((3, 0)), np.arange(5.0)[:, None] % 2)
+
+    @pytest.fixture
+    def varying(self):
+        """Three tasks, of which the first has two covariates and the last one."""
+        return Sample.of(INPUTS, VALUES, self.TABLES)
+
+    def test_none_by_default(self, sample):
+        """A task of a sample without covariates has rows of no columns."""
+        assert sample.covariates == ()
+        assert [sample.covariates_of(i).shape for i in range(3)] == [(4, 0), (3, 0), (5, 0)]
+        assert sample.select([1]).covariates == ()
+        assert sample.take(np.arange(5)).covariates == ()
+
+    def test_selection_carries_them(self, varying):
+        """Selected tasks keep their covariates, in the order asked."""
+        part = varying.select([2, 0])
+        np.testing.assert_array_equal(part.covariates_of(0), self.TABLES[2])
+        np.testing.assert_array_equal(part.covariates_of(1), self.TABLES[0])
+
+    def test_observations_carry_them(self, varying):
+        """Observations taken out keep inputs, values and covariates, task by task."""
+        index = np.array([1, 3, 8, 11])
+        part = varying.take(index)
+        np.testing.assert_array_equal(part.offsets, [0, 2, 2, 4])
+        np.testing.assert_array_equal(part.values, varying.values[index])
+        np.testing.assert_array_equal(part.inputs, varying.inputs[:, index])
+        assert part.inputs.flags.c_contiguous
+        np.testing.assert_array_equal(part.covariates_of(0), self.TABLES[0][[1, 3]])
+        assert part.covariates_of(1).shape == (0, 0)
+        np.testing.assert_array_equal(part.covariates_of(2), self.TABLES[2][[1, 4]])
+
+    @pytest.mark.parametrize("wrong", [TABLES[:2], TABLES[::-1], (*TABLES[:2], np.arange(5.0))])
+    def test_rows_must_match(self, wrong):
+        """A row of covariates for each observation, or an error with the shapes."""
+        with pytest.raises(ValueError, match=r"\[4, 3, 5\] observations, covariates of shapes"):
+            Sample.of(INPUTS, VALUES, wrong)
+
+    def test_laws_are_bound(self):
+        """Laws that vary are bound to their rows, constant ones are left alone."""
+        rng = np.random.default_rng(3)
+        values = [rng.gamma(2.0, size=12) for _ in range(2)]
+        tables = [np.empty((12, 0)), np.column_stack([np.arange(12) % 2.0, rng.normal(size=12)])]
+        law = regress(by("k", "gamma"), on="x").fit(values[1], tables[1])
+        covariance = Covariance((KERNELS["se"],) * 2, (InputGroup(2),))
+        process = Process(covariance, (Normal(), law))
+        sample = Sample.of([rng.uniform(size=(12, 2))] * 2, values, tables)
+        theta = process.join(np.zeros(covariance.size))
+        theta[-1] += 0.1
+        plain, bound = process.laws(theta, sample)
+        assert plain == Normal()
+        unbound = process.split(theta)[1][1]
+        assert bound.coefficients[0] == law.coefficients[0] + 0.1
+        expected = unbound.at(tables[1]).to_normal(values[1])
+        np.testing.assert_array_equal(bound.to_normal(values[1]), expected)
+        np.testing.assert_array_equal(process.scores(theta, sample)[12:], expected)
+        with pytest.raises(ValueError, match=r"at\(covariates\)"):
+            unbound.to_normal(values[1])
+        with pytest.raises(ValueError, match="needs covariates"):
+            process.laws(theta, Sample.of([rng.uniform(size=(12, 2))] * 2, values))

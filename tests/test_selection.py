@@ -13,7 +13,18 @@ from xcopula.errors import SupportError
 from xcopula.inference import exact
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import GEV, MARGINALS, Gamma, LogNormal, Normal, Parzen, StudentT
+from xcopula.marginals import (
+    GEV,
+    MARGINALS,
+    Exponential,
+    Gamma,
+    LogNormal,
+    Normal,
+    Parzen,
+    StudentT,
+    by,
+    regress,
+)
 from xcopula.process import Process, Sample
 from xcopula.selection import (
     EXTREME_SCORE,
@@ -23,6 +34,7 @@ from xcopula.selection import (
     select,
     select_shared,
     shortlist,
+    starting_law,
     starting_point,
 )
 
@@ -203,3 +215,89 @@ def test_fit_alone_improves_on_its_start():
         start = process.join(starting_point(covariance))
         assert objective(c.theta)[0] < objective(start)[0] - 1.0
         assert np.abs(objective(c.theta)[1]).max() < 0.5
+
+
+@pytest.fixture(scope="module")
+def trended():
+    """A log-normal variable whose logarithm rises by 0.8 for each unit of the covariate."""
+    sample = draw(LogNormal(1.0, 0.8), n=90, seed=4)
+    x = np.random.default_rng(1).normal(size=90)
+    values = sample.values * np.exp(0.8 * x)
+    return Sample(sample.inputs, sample.offsets, values, (x[:, None],))
+
+
+@pytest.fixture(scope="module")
+def regressions(trended):
+    """Its candidates, all families of a regression."""
+    return select(trended, PLANE, 1, [KERNELS["matern32"]], [regress(on="x")])
+
+
+class TestVaryingLaws:
+    """Recipes among the candidates."""
+
+    def test_auto_finds_the_family_and_the_slope(self, regressions):
+        """The family that made the data comes first, with the slope that made them."""
+        assert {c.marginal.name for c in regressions} == {f"{name} ~ x" for name in MARGINALS}
+        assert regressions[0].marginal.name == "lognormal ~ x"
+        assert regressions[0].marginal.parameters["x"] == pytest.approx(0.8, abs=0.15)
+
+    def test_a_trend_beats_none(self, trended, regressions):
+        """The regression has a better AIC than the same family without."""
+        plain = Sample(trended.inputs, trended.offsets, trended.values)
+        (without,) = select(plain, PLANE, 1, [KERNELS["matern32"]], [LogNormal])
+        assert regressions[0].aic < without.aic - 10.0
+
+    def test_candidates_report_the_bound_law(self, trended, regressions):
+        """Likelihood and largest score are those at the sample's rows."""
+        for c in regressions:
+            scores = c.marginal.at(trended.covariates_of(0)).to_normal(trended.values)
+            assert c.largest_score == pytest.approx(np.abs(scores).max())
+            assert c.aic == pytest.approx(2 * (2 + c.marginal.dof - c.log_likelihood))
+
+    def test_kernels_are_tried_under_the_best_law(self, trended):
+        """A law that varies goes on to the other kernels as a constant one does."""
+        candidates = select(trended, PLANE, 1, None, [regress("lognormal", on="x")])
+        assert {c.kernel.name for c in candidates} == set(KERNELS)
+        assert {c.marginal.name for c in candidates} == {"lognormal ~ x"}
+        assert [m.name for m in shortlist(candidates)] == ["lognormal ~ x"]
+
+    def test_groups_have_their_labels(self, trended):
+        """Names of groups reach the law."""
+        codes = (trended.covariates_of(0) > 0.0).astype(float)
+        sample = Sample(trended.inputs, trended.offsets, trended.values, (codes,))
+        labels = {"k": ("low", "high")}
+        (only,) = select(sample, PLANE, 1, [KERNELS["se"]], [by("k", "lognormal")], labels)
+        assert (
+            only.marginal.parameters["location[high]"] > only.marginal.parameters["location[low]"]
+        )
+
+    def test_unsupported_families(self):
+        """Families without the support are skipped under "auto" and fail aloud by name."""
+        sample = draw(Normal(0.0, 1.0), n=40)
+        x = np.random.default_rng(1).normal(size=(40, 1))
+        sample = Sample(sample.inputs, sample.offsets, sample.values, (x,))
+        kernels = [KERNELS["matern32"]]
+        names = {c.marginal.name for c in select(sample, PLANE, 1, kernels, [regress(on="x")])}
+        assert names == {"normal ~ x", "gev ~ x", "t ~ x", "parzen ~ x"}
+        with pytest.raises(SupportError, match="gamma needs positive values"):
+            select(sample, PLANE, 1, kernels, [regress("gamma", on="x")])
+        with pytest.raises(SupportError, match="No marginal law gives all values"):
+            select(sample, PLANE, 1, kernels, [regress(on="x", link="log")])
+
+    def test_other_errors_are_not_hidden(self, trended):
+        """A covariate that says nothing is an error under "auto" too."""
+        flat = Sample(trended.inputs, trended.offsets, trended.values, (np.ones((90, 1)),))
+        with pytest.raises(ValueError, match="'x' is constant"):
+            select(flat, PLANE, 1, [KERNELS["se"]], [regress(on="x")])
+
+    def test_starting_law(self, trended):
+        """A start is fitted to values and covariates and is not bound; None if not admitted."""
+        x = trended.covariates_of(0)
+        law = starting_law(regress("gamma", on="x"), trended.values, x)
+        assert law is not None
+        assert law.rows is None
+        assert starting_law(law, trended.values, x) is law
+        assert starting_law(regress("gamma", on="x"), -trended.values, x) is None
+        zero = np.where(np.arange(90) == 4, 0.0, trended.values)
+        assert starting_law(Exponential, zero) is None
+        assert starting_law(by("k", "exponential"), zero, np.zeros((90, 1))) is None

@@ -17,7 +17,7 @@ import xarray as xr
 
 from xcopula.coordinates import CoordinateSystem
 from xcopula.coordinates.times import is_time
-from xcopula.coordinates.units import units_of
+from xcopula.coordinates.units import conversion, units_of
 from xcopula.errors import FieldError
 
 __all__ = ["Field", "attach_fields", "fields_of", "find_fields"]
@@ -86,7 +86,7 @@ class Field:
                 f"groups use `by({self.name!r}, ...)`."
             )
         units = units_of(source)
-        if units and self.units and units != self.units:
+        if conversion(units, self.units) != 1.0:
             raise FieldError(
                 f"Field {self.name!r} is in {units!r}, in the training data it was in "
                 f"{self.units!r}. Convert it and set its `units` attribute."
@@ -231,7 +231,7 @@ def _part(source: xr.DataArray, part: str, name: str) -> xr.DataArray:
 
 
 def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fmM":
         return np.asarray(np.isnan(values))
     if values.dtype.kind == "O":
         return np.array([v is None or v != v for v in values.flat], bool).reshape(values.shape)
@@ -239,4 +239,7 @@ def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def _comparable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return keys that compare alike whatever holds them: objects and dates as text."""
+    if values.dtype.kind == "M":
+        return np.char.replace(np.datetime_as_string(values.astype("M8[s]")), "T", " ")
     return values.astype(str) if values.dtype.kind == "O" else values

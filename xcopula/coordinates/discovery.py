@@ -22,7 +22,7 @@ from xcopula.coordinates.roles import (
     stated_roles,
 )
 from xcopula.coordinates.system import CoordinateSystem
-from xcopula.coordinates.times import calendar_year, is_time
+from xcopula.coordinates.times import calendar_of, calendar_year, is_time
 from xcopula.coordinates.units import is_degrees, is_length, units_of
 from xcopula.errors import CoordinateError
 
@@ -70,6 +70,8 @@ def cycle(name: str, period: float | str = "year") -> Recurring:
     if isinstance(period, str):
         if period not in ("year", "day"):
             raise ValueError(f"A period is a number, 'year' or 'day', found {period!r}.")
+    elif isinstance(period, bool) or not isinstance(period, int | float | np.number):
+        raise TypeError(f"A period is a number, 'year' or 'day', found {period!r}.")
     elif not (np.isfinite(period) and period > 0.0):
         raise ValueError(f"A period is positive, found {period!r}.")
     return Recurring(name, period)
@@ -237,6 +239,8 @@ class _Source:
             return False
         if coordinate.chunks is not None:
             return True
+        if is_time(coordinate):
+            calendar_of(coordinate)  # dates of several calendars cannot even be compared
         first = coordinate.values.flat[0]
         return bool((coordinate.values != first).any())
 

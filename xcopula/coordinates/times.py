@@ -37,7 +37,7 @@ def is_time(coordinate: xr.DataArray) -> bool:
         return bool(coordinate.dtype.kind == "M")
     if coordinate.chunks is not None:
         return False
-    return any(hasattr(value, "calendar") for value in coordinate.values.flat[:1])
+    return any(hasattr(value, "calendar") for value in coordinate.values.flat)
 
 
 def calendar_of(coordinate: xr.DataArray) -> str:
@@ -95,7 +95,9 @@ def to_days(coordinate: xr.DataArray, epoch: str, calendar: str) -> xr.DataArray
     def convert(values: npt.NDArray[Any]) -> FloatArray:
         if values.dtype.kind == "M":
             _refuse_missing(coordinate, bool(np.isnat(values).any()))
-            return np.asarray((values - np.datetime64(epoch)) / _DAY, np.float64)
+            # Nanoseconds reach from 1678 to 2262 only, and overflow in silence.
+            since = values.astype("M8[us]") - np.datetime64(epoch, "us")
+            return np.asarray(since / _DAY, np.float64)
         import cftime
 
         dates = cftime.date2num(values, f"days since {epoch}", calendar=calendar)

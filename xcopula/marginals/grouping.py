@@ -112,14 +112,20 @@ class Grouped(Varying):
         """Evaluate d log f / dy."""
         return self._each("log_density_slope", y)
 
-    def sensitivity(self, y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Evaluate dz / d theta and d log f / d theta, each (n, p)."""
+    def _gradient(self, method: str, y: npt.ArrayLike) -> Array:
         y, slices = np.asarray(y, dtype=np.float64), self._slices
-        by_score = np.zeros((self.size, self.theta.size))
-        by_density = np.zeros_like(by_score)
+        out = np.zeros((self.size, slices[-1].stop))
         for g, law, rows in self._occupied():
-            by_score[rows, slices[g]], by_density[rows, slices[g]] = law.sensitivity(y[rows])
-        return by_score, by_density
+            out[rows, slices[g]] = getattr(law, method)(y[rows])
+        return out
+
+    def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
+        """Evaluate dz / d theta (n, p)."""
+        return self._gradient("to_normal_gradient", y)
+
+    def log_density_gradient(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / d theta (n, p)."""
+        return self._gradient("log_density_gradient", y)
 
     @property
     def _slices(self) -> list[slice]:

@@ -112,21 +112,29 @@ class Regression(Varying):
         slope = self.base.log_density_slope(rest)
         return np.asarray(slope * np.exp(-trend)) if self.multiplicative else slope
 
-    def sensitivity(self, y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Evaluate dz / d theta and d log f / d theta, each (n, p)."""
+    def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
+        """Evaluate dz / d theta (n, p)."""
         rest, _ = self._strip(y)
+        by_trend = -self._by_trend(self.base.to_normal_slope(rest), rest)
         assert self.rows is not None
-        by_score, by_density = self.base.sensitivity(rest)
-        score, density = self.base.to_normal_slope(rest), self.base.log_density_slope(rest)
+        return np.hstack([self.base.to_normal_gradient(rest), by_trend[:, None] * self.rows])
+
+    def log_density_gradient(self, y: npt.ArrayLike) -> Array:
+        """Evaluate d log f / d theta (n, p)."""
+        rest, _ = self._strip(y)
+        by_trend = -self._by_trend(self.base.log_density_slope(rest), rest)
         if self.multiplicative:
-            with np.errstate(invalid="ignore"):
-                # at the end of the support the slope may be infinite, where nothing moves
-                score = np.where(rest == 0.0, 0.0, score * rest)
-                density = np.where(rest == 0.0, 1.0, density * rest + 1.0)
-        return (
-            np.hstack([by_score, -score[:, None] * self.rows]),
-            np.hstack([by_density, -density[:, None] * self.rows]),
-        )
+            by_trend -= 1.0
+        assert self.rows is not None
+        return np.hstack([self.base.log_density_gradient(rest), by_trend[:, None] * self.rows])
+
+    def _by_trend(self, slope: Array, rest: Array) -> Array:
+        """Turn a slope in the stripped values into one against the trend."""
+        if not self.multiplicative:
+            return slope
+        with np.errstate(invalid="ignore"):
+            # at the end of the support the slope may be infinite, where nothing moves
+            return np.where(rest == 0.0, 0.0, slope * rest)
 
     @property
     def theta(self) -> Array:

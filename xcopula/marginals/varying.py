@@ -54,18 +54,6 @@ class Varying(Marginal):
             "or by(...), and fit what they return."
         )
 
-    def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
-        """Evaluate dz / d theta (n, p)."""
-        return self.sensitivity(y)[0]
-
-    def log_density_gradient(self, y: npt.ArrayLike) -> Array:
-        """Evaluate d log f / d theta (n, p)."""
-        return self.sensitivity(y)[1]
-
-    @abstractmethod
-    def sensitivity(self, y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Evaluate dz / d theta and d log f / d theta, each (n, p)."""
-
     def _rows(self, covariates: npt.ArrayLike) -> Array:
         """Return covariates as an array (n, c) if they are those of the law."""
         rows = np.asarray(covariates, dtype=np.float64)
