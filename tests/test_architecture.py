@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"inference", "optimisation"},
     {"selection"},
     {"coordinates", "fields", "observations"},
-    {"blocks", "predictor", "posterior"},
+    {"blocks", "predictor", "posterior", "summary", "points"},
     {"prediction"},
     {"model"},
     {"lazy", "steps", "comparison"},

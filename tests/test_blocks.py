@@ -93,6 +93,7 @@ class TestTransform:
         """One result for each leading value."""
         out = blocks.transform(
             self.moments,
+            missing=(),
             function=predictive.quantile,
             predictor=model.predictor,
             leading=np.array([0.1, 0.9]),
@@ -107,6 +108,42 @@ class TestTransform:
 
         function = predictive.mean if leading is None else predictive.cdf
         options = {"function": function, "predictor": model.predictor, "leading": leading}
-        lazy = blocks.transform_lazily(da.from_array(self.moments, chunks=(1, 2, 3)), **options)
-        np.testing.assert_array_equal(lazy.compute(), blocks.transform(self.moments, **options))
-        assert lazy.shape == blocks.transform(self.moments, **options).shape
+        moments = da.from_array(self.moments, chunks=(1, 2, 3))
+        query = blocks.Query([], [], ("y", "x"), {"y": (2, 1), "x": (3, 1)}, True)
+        with raise_if_dask_computes():
+            lazy = query.transform(moments, **options)
+        eager = query.transform(self.moments, **options)
+        assert isinstance(eager, np.ndarray)
+        np.testing.assert_array_equal(eager, blocks.transform(self.moments, missing=(), **options))
+        np.testing.assert_array_equal(lazy.compute(), eager)
+        assert lazy.shape == eager.shape
+
+    @pytest.mark.parametrize("leading", [None, np.array([0.5, 2.0])])
+    def test_fields_have_the_dims_they_have(self, leading):
+        """A field along one dim is broadcast to the cells, in memory and in blocks."""
+        import dask.array as da
+
+        fields = [np.array([1.0, 2.0, 3.0, 4.0]), np.arange(12.0).reshape(3, 4), np.array(5.0)]
+        index = [("x",), ("y", "x"), ()]
+
+        def function(mean, std, law, value=0.0):
+            return mean + law + value
+
+        options = {"function": function, "predictor": SumOfFields(), "leading": leading}
+        expected = self.moments[0] + fields[0] + fields[1] + fields[2]
+        if leading is not None:
+            expected = expected + leading[:, None, None]
+        whole = blocks.Query([], [], ("y", "x"), None, True, fields, index)
+        np.testing.assert_allclose(whole.transform(self.moments, **options), expected)
+        chunks = {"y": (2, 1), "x": (3, 1)}
+        cut = blocks.Query([], [], ("y", "x"), chunks, True, fields, index)
+        lazy = cut.transform(da.from_array(self.moments, chunks=(1, 2, 3)), **options)
+        np.testing.assert_allclose(lazy.compute(), expected)
+
+
+class SumOfFields:
+    """A predictor whose law is the sum of its fields."""
+
+    def law(self, values):
+        """Add up the columns."""
+        return np.sum(values, axis=0)

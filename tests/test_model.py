@@ -113,17 +113,21 @@ class TestParameters:
             getattr(model, name).to_netcdf(tmp_path / f"{name}.nc")
 
     def test_length_scales_do_not_depend_on_units(self, sites, alone):
-        """The same data in metres have lengths a thousand times as long."""
+        """The same data in metres have the same lengths, in km; without units, their own."""
         metres = sites.assign_coords(
             {n: ("site", 1000.0 * sites[n].values, {"units": "m"}) for n in "xy"}
         )
-        fitted = xcopula.fit(
-            metres, "metal", marginals="lognormal", method="full", kernels="matern32", restarts=0
-        )
-        np.testing.assert_allclose(
-            fitted.parameters["length_scale"], 1000.0 * alone.parameters["length_scale"], rtol=1e-4
-        )
-        assert fitted.log_likelihood == pytest.approx(alone.log_likelihood, abs=1e-6)
+        bare = metres.assign_coords({n: ("site", metres[n].values) for n in "xy"})
+        for data, units, factor in ((metres, "km", 1.0), (bare, "", 1000.0)):
+            fitted = xcopula.fit(
+                data, "metal", marginals="lognormal", method="full", kernels="matern32", restarts=0
+            )
+            lengths = fitted.parameters["length_scale"]
+            np.testing.assert_allclose(
+                lengths, factor * alone.parameters["length_scale"], rtol=1e-4
+            )
+            assert lengths.attrs["units"] == units
+            assert fitted.log_likelihood == pytest.approx(alone.log_likelihood, abs=1e-6)
 
 
 class TestSelection:

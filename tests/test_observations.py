@@ -200,16 +200,20 @@ class TestErrors:
     def test_a_variable_without_a_coordinate(self, sites):
         """Every variable needs all coordinates."""
         apart = {"metal": sites["metal"], "proxy": sites["proxy"].drop_vars("y")}
-        with pytest.raises(CoordinateError, match="'proxy' has no coordinate 'y'"):
+        with pytest.raises(CoordinateError, match=r"Variable 'proxy' lacks the coordinate 'y'"):
             observe(apart, ["metal", "proxy"])
 
     def test_variables_in_different_units_of_length(self, sites):
-        """Coordinates of the same name in km and m are not mixed."""
-        metres = sites["proxy"].assign_coords(
-            x=("site", 1000.0 * sites["x"].values, {"units": "m", "axis": "X"})
-        )
-        with pytest.raises(CoordinateError, match=r"'x' of variable 'proxy' is in 'm'.*'km'"):
-            observe({"metal": sites["metal"], "proxy": metres}, ["metal", "proxy"])
+        """Metres beside kilometres are converted; what is no length is refused."""
+        names, attrs = ["metal", "proxy"], {"units": "m", "axis": "X"}
+        metres = sites["proxy"].assign_coords(x=("site", 1000.0 * sites["x"].values, attrs))
+        seen = observe({"metal": sites["metal"], "proxy": metres}, names)
+        np.testing.assert_allclose(seen.sites, observe(sites, names).sites, rtol=1e-15)
+        strange = sites["proxy"].assign_coords(x=metres["x"].assign_attrs(units="s"))
+        with pytest.raises(
+            CoordinateError, match=r"Variable 'proxy': Coordinate 'x' is in 's', .*'x' in 'km'"
+        ):
+            observe({"metal": sites["metal"], "proxy": strange}, names)
 
     def test_a_dimension_that_no_coordinate_describes(self, gridded):
         """A variable that varies along something else cannot be placed."""

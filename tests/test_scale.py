@@ -161,7 +161,7 @@ class TestMemory:
         x[4] = np.nan
         mask = rng.random((17, 23)) < 0.7
         whole = self.evaluate(either, x, y, mask)
-        options = {"predictor": either.predictor, "function": predictive.quantile}
+        options = {"predictor": either.predictor, "function": predictive.quantile, "missing": ()}
         quantiles = blocks.transform(whole, leading=np.array([0.1, 0.9]), **options)
         monkeypatch.setattr(blocks, "_CELLS", 7)
         np.testing.assert_allclose(self.evaluate(either, x, y, mask), whole, rtol=1e-12)
@@ -180,7 +180,8 @@ class TestMemory:
             axis = np.linspace(0.0, 3.0, side)
             tracemalloc.start()
             out = self.evaluate(alone, axis, axis, np.array(True))
-            blocks.transform(out, predictor=alone.predictor, function=predictive.mean, leading=None)
+            options = {"predictor": alone.predictor, "function": predictive.mean, "missing": ()}
+            blocks.transform(out, leading=None, **options)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
         assert peaks[1] - peaks[0] < 1.1 * (16 + 8 + 1) * (600**2 - 300**2)

@@ -57,8 +57,8 @@ def evaluate(
     to_columns = predictor.coordinates.to_columns
     wanted = mask.flatten()
     for part in _slices(wanted.size):
-        columns = to_columns([c.flat[part] for c in coordinates])
-        wanted[part] &= np.isfinite(columns).all(axis=0)
+        for c in coordinates:
+            wanted[part] &= np.isfinite(c.flat[part])
     out = np.full((rows, wanted.size), np.nan)
     cells = np.flatnonzero(wanted)
     for part in _slices(cells.size):

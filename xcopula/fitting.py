@@ -194,10 +194,10 @@ def fit(
     )
     _check_plan(plan)
     arrays = pick(data, names, plan.laws, _check_thin(thin))
-    system = inputs_of(arrays, coords, ard=ard)
+    system = inputs_of(pick(data, names, thin=thin), coords, ard=ard)  # fields are no inputs
     fields = primary_fields(arrays, plan.laws, system)
     if isinstance(anchors, xr.Dataset):
-        system.find_in(anchors)
+        system.find_in(anchors, "`anchors`")
     _check_inducing(inducing, names, system)
     fitting = _Fitting(arrays, system, plan)
     if not compute:
@@ -324,7 +324,7 @@ def _check_inducing(inducing: Any, names: list[str], system: CoordinateSystem) -
         each = list(inducing.values())
     for given in each:
         if isinstance(given, xr.Dataset):
-            system.find_in(given)
+            system.find_in(given, "`inducing`")
         else:
             _check_integer("inducing", given, least=1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,12 +25,11 @@ from xcopula.prediction import Chunks, Target
 from xcopula.predictor import Predictor
 from xcopula.process import Process
 from xcopula.selection import EXTREME_SCORE, Candidate
+from xcopula.summary import summarise
 
 __all__ = ["CopulaModel", "LawTrial", "to_node", "warn_of_extreme_scores"]
 
 FloatArray = npt.NDArray[np.float64]
-
-_MOST_LISTED = 5
 
 
 class LawTrial(NamedTuple):
@@ -261,66 +260,7 @@ class CopulaModel:
 
     def summary(self) -> str:
         """Describe the model in a few lines of text."""
-        p = self.parameters
-        sample = self.observations.sample
-        covariance = self.process.covariance
-        lines = [
-            f"Multi-task Gaussian copula process of {self.tasks[0]!r}"
-            + (f" with {', '.join(map(repr, self.tasks[1:]))}" if len(self.tasks) > 1 else ""),
-            f"  method {self.method!r}, coupling {covariance.coupling!r}, "
-            f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
-            f"{covariance.noise} nugget",
-            f"  log-likelihood {self.log_likelihood:.2f} with {self.theta.size} parameters, "
-            + ("converged" if self.converged else f"NOT converged ({self.message})")
-            + f" after {self.evaluations} evaluations",
-            f"  {sample.size} observations, inputs "
-            + " x ".join(
-                f"{g.name}({', '.join(a.name for a in g.axes)})"
-                for g in self.observations.coordinates.groups
-            ),
-            "",
-        ]
-        rows = [("task", "values", "kernel", "length scale", "nugget", "marginal", "parameters")]
-        for i, name in enumerate(self.tasks):
-            law = self.marginals[i]
-            rows.append(
-                (
-                    name,
-                    str(sample.task(i).stop - sample.task(i).start),
-                    str(p["kernel"].values[i]),
-                    self._lengths(p, i),
-                    f"{p['nugget'].values[i]:.3f}",
-                    law.name,
-                    _listed(law.parameters),
-                )
-            )
-        lines += _table(rows)
-        for name, law in zip(self.tasks, self.marginals, strict=True):
-            lines += _laws_by_group(name, law)
-        if len(self.tasks) > 1:
-            lines.append("")
-            correlations = p["correlation"].values[:, 0, 1:].T
-            nuggets = p["nugget_correlation"].values[0, 1:]
-            lines += _table(
-                [("correlation with " + self.tasks[0], "signal", "nugget")]
-                + [
-                    (n, ", ".join(f"{v:+.2f}" for v in row), f"{v:+.2f}")
-                    for n, row, v in zip(self.tasks[1:], correlations, nuggets, strict=True)
-                ]
-            )
-        lines += ["", *(f"  {line}" for line in self.conditioned.describe())]
-        if self.law_trials:
-            trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in self.law_trials)
-            lines.append(f"  leave-one-out CRPS by law of {self.tasks[0]}: {trials}")
-        return "\n".join(lines)
-
-    def _lengths(self, parameters: xr.Dataset, task: int) -> str:
-        """Return the length scales of a task, group by group, with their units."""
-        parts = []
-        for g, group in enumerate(self.coordinates.groups):
-            lengths = parameters["length_scale"].values[:, g, task]
-            parts.append(f"{', '.join(f'{v:.3g}' for v in lengths)} {group.units}".rstrip())
-        return " x ".join(parts)
+        return summarise(self)
 
     @property
     def selection(self) -> xr.Dataset:
@@ -358,37 +298,6 @@ def to_node(model: Any) -> Any:
 
 def _predictor(model: CopulaModel) -> Predictor:
     return model.predictor
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
-def _listed(parameters: Mapping[str, float]) -> str:
-    """Return parameters by name, unless they are too many for a line."""
-    if len(parameters) > _MOST_LISTED:
-        return f"{len(parameters)}, below"
-    return ", ".join(f"{k} {v:.4g}" for k, v in parameters.items())
-
-
-def _laws_by_group(name: str, law: Marginal) -> list[str]:
-    """Return a table of many parameters: groups in rows, where there are groups."""
-    parameters = law.parameters
-    if len(parameters) <= _MOST_LISTED:
-        return []
-    cells: dict[str, dict[str, float]] = {}
-    for key, value in parameters.items():
-        what, _, group = key.partition("[")
-        cells.setdefault(group.rstrip("]") or "all", {})[what] = value
-    columns = list(dict.fromkeys(what for row in cells.values() for what in row))
-    rows = [(f"law of {name}", *columns)]
-    for group, row in cells.items():
-        rows.append((group, *(f"{row[c]:.4g}" if c in row else "" for c in columns)))
-    return ["", *_table(rows)]
 
 
 def warn_of_extreme_scores(model: CopulaModel) -> None:

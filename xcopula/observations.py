@@ -154,6 +154,8 @@ def pick(
         array = attach_fields(name, array, _wanted(law)[0], data)
         projection = find_projection(array, data)
         if projection is not None:
+            if "grid_mapping" in array.encoding:  # where decoding may have put it
+                array = array.assign_attrs(grid_mapping=projection.name)
             array = array.assign_coords({projection.name: projection.to_coordinate()})
         arrays[name] = array.thin(_steps(thin, array, arrays)) if thin is not None else array
     return arrays

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.errors import CoordinateError, CostError, SupportError, warn_user
+from xcopula.errors import CostError, SupportError
 from xcopula.inference import METHODS, Method, Settings, exact, machine_memory, resolve_method
-from xcopula.inference.partition import centres
 from xcopula.kernels import Kernel
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
@@ -25,6 +24,7 @@ from xcopula.marginals import Law, Marginal, Recipe, fit_law
 from xcopula.model import CopulaModel, LawTrial
 from xcopula.observations import Observations
 from xcopula.optimisation import Objective, Optimum, minimise_from
+from xcopula.points import to_inducing, to_inputs
 from xcopula.process import Process, Sample
 from xcopula.selection import (
     Candidate,
@@ -82,6 +82,13 @@ class Plan:
     max_hours: float | None
     callback: Callback | None
     settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        hours = self.max_hours
+        if isinstance(hours, bool) or not isinstance(hours, int | float | np.number | None):
+            raise TypeError(f"`max_hours` is a number of hours or None, found {hours!r}.")
+        if hours is not None and not hours > 0.0:
+            raise ValueError(f"`max_hours` is positive, found {hours!r}. None sets no limit.")
 
     @property
     def algorithm(self) -> Method:
@@ -386,47 +393,7 @@ def _settings(plan: Plan, observations: Observations) -> Settings:
     """Turn points that were given with labels into scaled inputs."""
     anchors: str | FloatArray | None
     if isinstance(plan.anchors, xr.Dataset):
-        anchors = _to_inputs("anchors", plan.anchors, observations)
+        anchors = to_inputs("anchors", plan.anchors, observations)
     else:
         anchors = plan.anchors
-    return Settings(plan.weights, anchors, _inducing(plan.inducing, observations), plan.blocks)
-
-
-def _inducing(
-    given: int | xr.Dataset | Mapping[str, int | xr.Dataset], observations: Observations
-) -> int | tuple[FloatArray, ...]:
-    """Return the number of inducing points, or the points of each task."""
-    sample = observations.sample
-    if isinstance(given, int):
-        return given
-    if isinstance(given, xr.Dataset):
-        return (_to_inputs("inducing points", given, observations),) * len(observations.names)
-    points = []
-    for i, name in enumerate(observations.names):
-        own = given[name]
-        if isinstance(own, int):
-            points.append(centres(sample.inputs[:, sample.task(i)], own))
-        else:
-            points.append(_to_inputs("inducing points", own, observations))
-    return tuple(points)
-
-
-def _to_inputs(what: str, given: xr.Dataset, observations: Observations) -> FloatArray:
-    """Turn labelled points into scaled inputs (d, m)."""
-    system = observations.coordinates
-    columns = [np.asarray(c.values) for c in xr.broadcast(*system.find_in(given))]
-    points = system.to_columns([c.reshape(-1) for c in columns])
-    lost = ~np.isfinite(points).all(axis=0)
-    if lost.any():
-        raise CoordinateError(
-            f"{lost.sum()} of {lost.size} {what} have a coordinate that is not finite. Drop them."
-        )
-    low = observations.sample.inputs.min(axis=1, keepdims=True)
-    high = observations.sample.inputs.max(axis=1, keepdims=True)
-    outside = ((points < low) | (points > high)).any(axis=0)
-    if outside.any():
-        warn_user(
-            f"{outside.sum()} of {outside.size} {what} lie outside the extent of the data, where "
-            "they say nothing. The best are sites of the data, or near them."
-        )
-    return points
+    return Settings(plan.weights, anchors, to_inducing(plan.inducing, observations), plan.blocks)

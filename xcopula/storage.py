@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import xarray as xr
+
+import xcopula
 
 __all__ = ["check_free", "write_netcdf"]
 
@@ -32,18 +35,31 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
 def write_netcdf(
     dataset: xr.Dataset, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:
-    """Write a Dataset to NetCDF through a temporary sibling, so that a failure leaves no trace."""
+    """Write a Dataset to NetCDF through a temporary sibling, so that a failure leaves no trace.
+
+    The file tells when and by what it was written, in ``history`` and ``xcopula_version``; the
+    Dataset in memory stays as it is.
+    """
     path = check_free(path, overwrite=overwrite)
     handle, name = tempfile.mkstemp(suffix=".nc", prefix=f".{path.stem}-", dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
-        dataset.to_netcdf(temporary, engine="netcdf4")
+        _stamped(dataset).to_netcdf(temporary, engine="netcdf4")
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def _stamped(dataset: xr.Dataset) -> xr.Dataset:
+    """Return the Dataset with a line of history, the newest first, as is the custom."""
+    version = xcopula.__version__
+    line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: written by xcopula {version}"
+    earlier = str(dataset.attrs.get("history", ""))
+    history = f"{line}\n{earlier}" if earlier else line
+    return dataset.assign_attrs(history=history, xcopula_version=version)
 
 
 def _umask() -> int:

@@ -1,23 +1,21 @@
-"""Which coordinates become inputs, and how."""
+"""Which coordinates become inputs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import xarray as xr
+from sources import DATES, EAST, NORTH, TEN, dataset
 
-from xcopula.coordinates import CoordinateSystem, find_coordinates
+from xcopula.coordinates import Cycle, Globe, cycle, find_coordinates
 from xcopula.errors import CoordinateError
 
-
-def dataset(attrs: dict[str, dict[str, str]] | None = None, **coords) -> xr.Dataset:
-    """Ten sites with the named coordinates, and a variable."""
-    attrs = attrs or {}
-    columns = {n: ("site", np.asarray(v), attrs.get(n, {})) for n, v in coords.items()}
-    return xr.Dataset({"v": ("site", np.arange(10.0))}, coords=columns)
+METRES = {"units": "m"}
 
 
-TEN = np.linspace(0.0, 9.0, 10)
+def groups(system) -> dict[str, list[str]]:
+    """Return the names of each group."""
+    return {g.name: [a.name for a in g.axes] for g in system.groups}
 
 
 class TestFindCoordinates:
@@ -39,10 +37,10 @@ class TestFindCoordinates:
         assert system.names == ("e", "n", "t")
 
     def test_cf_axis_attributes_come_first(self):
-        """Axis attributes decide, in the order X, Y, Z, whatever the names."""
+        """Axis attributes decide, whatever the names; a height is a group of its own."""
         attrs = {"north": {"axis": "Y"}, "east": {"axis": "X"}, "h": {"axis": "Z"}}
         system = find_coordinates(dataset(attrs, north=TEN, east=TEN, other=TEN, h=TEN))
-        assert system.names == ("east", "north", "h")
+        assert groups(system) == {"space": ["east", "north"], "height": ["h"]}
 
     def test_x_and_y_are_known_by_name(self):
         """Bare names x and y are guessed."""
@@ -93,26 +91,77 @@ class TestFindCoordinates:
             (dataset(a=TEN), {"coords": "a", "ard": "time"}, r"`ard` names groups \['time'\]"),
             (dataset(a=TEN, b=TEN), {}, r"Cannot tell which.*\['a', 'b'\].*Pass `coords="),
             (dataset(), {}, "Cannot tell which.*no coords"),
-            (dataset(lat=TEN, lon=TEN), {}, r"\['lon', 'lat'\] are geographic.*Project them"),
             (
-                dataset({"a": {"units": "degrees_north"}}, a=TEN, b=TEN),
+                dataset({"a": NORTH}, a=TEN, b=TEN),
                 {"coords": ["a", "b"]},
-                "'a' is in 'degrees_north'; degrees are not a distance",
+                r"\['a'\] of the group 'space' are in degrees, which are not a distance.*give both",
             ),
             (
-                dataset({"a": {"units": "degrees_east", "standard_name": "longitude"}}, a=TEN),
+                dataset({"a": EAST}, a=TEN),
                 {},
-                r"\['a'\] are geographic",
+                "'a' is a longitude, in degrees, .* no latitude varies beside it",
+            ),
+            (
+                dataset({"x": EAST, "y": {"units": "km", "axis": "Y"}}, x=TEN, y=TEN),
+                {},
+                "'x' is a longitude, in degrees, .* no latitude",
+            ),
+            (dataset(lat=TEN, time=DATES), {}, "'lat' is a latitude, .* no longitude"),
+            (
+                dataset({"x": {"units": "deg"}, "y": {"units": "deg"}}, x=TEN, y=TEN),
+                {"coords": ["x", "y"]},
+                r"\['x', 'y'\] of the group 'space' are in degrees",
+            ),
+            (
+                dataset(lon=TEN, lat=TEN, h=TEN),
+                {"coords": {"space": ["lon", "lat", "h"]}},
+                r"\['lon', 'lat'\] of the group 'space' are in degrees.*a group of its own",
             ),
             (
                 dataset({"a": {"axis": "X"}, "b": {"axis": "X"}}, a=TEN, b=TEN),
                 {},
-                r"\['a', 'b'\] all claim axis 'X'",
+                r"\['a', 'b'\] all claim to be 'x'. Choose by `coords=`",
             ),
             (
-                dataset(time=np.arange(10).astype("M8[D]").astype("M8[ns]")),
-                {"coords": "time"},
-                r"'time' has dtype datetime64.*days since an epoch",
+                dataset({"a": NORTH, "b": NORTH, "lon": EAST}, a=TEN, b=TEN, lon=TEN),
+                {},
+                r"\['a', 'b'\] all claim to be 'latitude'",
+            ),
+            (
+                dataset(x=TEN, time=DATES),
+                {"coords": {"g": ["x", "time"]}},
+                r"\['x', 'time'\] of the group 'g' are dates and more.*'time': 'time'",
+            ),
+            (
+                dataset(lon=TEN, lat=TEN),
+                {"ard": "space"},
+                r"`ard` names groups \['space'\]; the groups .* are \[\]",
+            ),
+            (
+                dataset(x=TEN),
+                {"coords": cycle("x")},
+                r"cycle\('x', 'year'\): 'x' holds no dates. Give the period as a number",
+            ),
+            (
+                dataset(x=TEN),
+                {"coords": {"g": ["x", cycle("x", 3.0)]}},
+                "'g' holds a cycle and more: give each its own",
+            ),
+            (dataset(a=TEN), {"coords": cycle("b", 2.0)}, "No coordinate 'b'"),
+            (
+                dataset(a=TEN, b=TEN),
+                {"coords": {"longitude": "a"}},
+                "names one coordinate for each; 'latitude' is None",
+            ),
+            (
+                dataset(a=TEN, b=TEN),
+                {"coords": {"longitude": "a", "latitude": "c"}},
+                "No coordinate 'c'",
+            ),
+            (
+                dataset(a=TEN, b=TEN, c=TEN),
+                {"coords": {"longitude": "a", "latitude": "b", "space": "c"}},
+                "longitude, latitude and another group 'space'",
             ),
             (dataset(a=list("abcdefghij")), {"coords": "a"}, "'a' has dtype <U1"),
             (dataset(a=TEN > 3), {"coords": "a"}, "'a' has dtype bool"),
@@ -123,76 +172,240 @@ class TestFindCoordinates:
         with pytest.raises(CoordinateError, match=match):
             find_coordinates(data, **options)
 
-
-class TestScaling:
-    def system(self, coords, ard=False) -> CoordinateSystem:
-        """Find the coordinates of three columns."""
-        return find_coordinates(dataset(a=TEN, b=TEN, t=TEN), coords, ard=ard)
-
-    sites = np.array([[0.0, 10.0, 5.0], [8.0, 12.0, 6.0], [4.0, 14.0, 7.0]])
-
-    def test_a_group_shares_its_widest_extent(self):
-        """Distances keep their shape: one scale for a group, centred columns."""
-        system = self.system({"plane": ["a", "b"], "time": "t"}).scaled_to(self.sites)
-        assert system.centre == (4.0, 12.0, 6.0)
-        assert system.scale == (8.0, 8.0, 2.0)
-        columns = system.to_columns(list(self.sites.T))
-        assert columns.shape == (3, 3)
-        np.testing.assert_allclose(columns[0], [-0.5, 0.5, 0.0])
-        np.testing.assert_allclose(columns[1], [-0.25, 0.0, 0.25])
-
-    def test_ard_scales_each_column(self):
-        """With a scale for each coordinate every column has unit extent."""
-        system = self.system({"plane": ["a", "b"], "time": "t"}, "plane").scaled_to(self.sites)
-        assert system.scale == (8.0, 4.0, 2.0)
-
-    def test_sites_on_a_line_are_fine_without_ard(self):
-        """One flat coordinate in a plane is no error, unless it needs a scale of its own."""
-        flat = self.sites * [1.0, 0.0, 1.0]
-        assert self.system(["a", "b", "t"]).scaled_to(flat).scale == (8.0, 8.0, 8.0)
-        with pytest.raises(CoordinateError, match=r"\['b'\] have one value at all 3 observations"):
-            self.system(["a", "b", "t"], True).scaled_to(flat)
-
-    def test_a_group_without_extent_is_refused(self):
-        """A group in which all sites coincide cannot have a distance."""
-        with pytest.raises(CoordinateError, match=r"\['t'\] have one value.*Leave them out"):
-            self.system({"plane": ["a", "b"], "time": "t"}).scaled_to(self.sites * [1.0, 1.0, 0.0])
+    @pytest.mark.parametrize("coords", [3, 3.5, [1, 2], {"space": [None]}])
+    def test_coords_of_a_wrong_type(self, coords):
+        """Coordinates are named by strings."""
+        with pytest.raises(TypeError, match=r"`coords` (is a name|names coordinates by strings)"):
+            find_coordinates(dataset(a=TEN), coords)
 
 
-class TestFindIn:
-    @pytest.fixture
-    def system(self):
-        """A system fitted in km."""
-        attrs = {"x": {"units": "km"}}
-        return find_coordinates(dataset(attrs, x=TEN, y=TEN), ["x", "y"])
+class TestGeographic:
+    def test_attributes_make_a_globe(self):
+        """Longitude comes first, whatever the names and their order."""
+        system = find_coordinates(dataset({"u": NORTH, "w": EAST}, u=TEN, w=TEN))
+        (group,) = system.groups
+        assert isinstance(group, Globe)
+        assert [(a.name, a.role) for a in group.axes] == [("w", "longitude"), ("u", "latitude")]
 
-    def test_dims_data_variables_and_dataarrays(self, system):
-        """Coordinates are found as dims, as data variables, and on a DataArray."""
-        grid = xr.Dataset({"y": ("p", [1.0])}, coords={"x": ("p", [2.0])})
-        assert [float(a[0]) for a in system.find_in(grid)] == [2.0, 1.0]
-        array = xr.DataArray(0.0, coords={"x": 2, "y": 1.0})
-        assert [float(a) for a in system.find_in(array)] == [2.0, 1.0]
+    @pytest.mark.parametrize("names", [("lat", "lon"), ("latitude", "longitude"), ("LAT", "LON")])
+    def test_bare_names_make_a_globe(self, names):
+        """Names suffice where there are no attributes."""
+        system = find_coordinates(dataset(**dict.fromkeys(names, TEN)))
+        assert isinstance(system.groups[0], Globe)
+        assert system.names == names[::-1]
 
-    def test_missing_units_are_taken_for_the_same(self, system):
-        """A target without units is accepted; one with the same units too."""
-        for attrs in ({}, {"units": "km "}):
-            target = xr.Dataset(coords={"x": ("x", [1.0], attrs), "y": [2.0]})
-            assert len(system.find_in(target)) == 2
+    @pytest.mark.parametrize("coords", [["lat", "lon"], ["lon", "lat"], {"where": ["lat", "lon"]}])
+    def test_names_in_any_order(self, coords):
+        """A list or a group of both is a globe."""
+        system = find_coordinates(dataset({"lat": NORTH, "lon": EAST}, lat=TEN, lon=TEN), coords)
+        assert isinstance(system.groups[0], Globe)
+        assert system.names == ("lon", "lat")
 
-    @pytest.mark.parametrize(
-        ("coords", "match"),
-        [
-            ({"x": [1.0]}, r"lacks the coordinate 'y'.*it has coords \['x'\]"),
-            ({}, "lacks the coordinate 'x'.*it has no coords"),
-            (
-                {"x": ("x", [1.0], {"units": "m"}), "y": [1.0]},
-                "'x' is in 'm', the model was fitted in 'km'",
-            ),
-            ({"x": ["a"], "y": [1.0]}, "'x' has dtype <U1"),
-            ({"x": np.array(["2020-01-01"], "M8[ns]"), "y": [1.0]}, "'x' has dtype datetime64"),
-        ],
-    )
-    def test_errors(self, system, coords, match):
-        """A target that cannot be read says which coordinate is at fault."""
-        with pytest.raises(CoordinateError, match=match):
-            system.find_in(xr.Dataset(coords=coords))
+    def test_told_which_is_which(self):
+        """A mapping with longitude and latitude makes a globe of any names."""
+        data = dataset(a=TEN, b=TEN, time=DATES)
+        system = find_coordinates(data, {"latitude": "a", "longitude": "b", "when": "time"})
+        assert isinstance(system.groups[0], Globe)
+        assert groups(system) == {"space": ["b", "a"], "when": ["time"]}
+        assert [a.role for a in system.axes] == ["longitude", "latitude", "time"]
+
+    def test_told_against_the_attributes(self):
+        """What the user says of longitude and latitude counts more than attributes."""
+        data = dataset({"a": NORTH, "b": EAST}, a=TEN, b=TEN)
+        system = find_coordinates(data, {"longitude": "a", "latitude": "b"})
+        assert system.names == ("a", "b")
+        assert isinstance(system.groups[0], Globe)
+
+    def test_beside_other_coordinates(self):
+        """In a list, everything beside longitude and latitude is a group of its own."""
+        data = dataset(
+            {"lat": NORTH, "lon": EAST, "z": {"positive": "up", "units": "m"}},
+            lat=TEN,
+            lon=TEN,
+            z=TEN,
+            time=DATES,
+            ph=TEN,
+        )
+        system = find_coordinates(data, ["lat", "z", "ph", "lon", "time"])
+        assert groups(system) == {
+            "space": ["lon", "lat"],
+            "ph": ["ph"],
+            "height": ["z"],
+            "time": ["time"],
+        }
+
+    def test_index_dims_do_not_compete_with_two_dimensional_coordinates(self):
+        """Bare x and y beside lat(y, x) and lon(y, x) are indices."""
+        both = np.add.outer(TEN, TEN)
+        data = xr.Dataset(
+            coords={
+                "x": ("x", np.arange(10), {"axis": "X"}),
+                "y": ("y", np.arange(10), {"axis": "Y"}),
+                "lat": (("y", "x"), both, NORTH),
+                "lon": (("y", "x"), both, EAST),
+            }
+        )
+        assert find_coordinates(data).names == ("lon", "lat")
+        assert find_coordinates(data.drop_vars(["x", "y"])).names == ("lon", "lat")
+
+    def test_rotated_degrees_do_not_compete(self):
+        """Degrees of a rotated pole on axes X and Y are no plane: longitude and latitude are."""
+        both = np.add.outer(TEN, TEN)
+        degrees = {"units": "degrees"}
+        data = xr.Dataset(
+            coords={
+                "rlon": ("rlon", TEN, degrees | {"axis": "X", "standard_name": "grid_longitude"}),
+                "rlat": ("rlat", TEN, degrees | {"axis": "Y", "standard_name": "grid_latitude"}),
+                "lat": (("rlat", "rlon"), both, NORTH),
+                "lon": (("rlat", "rlon"), both, EAST),
+            }
+        )
+        assert find_coordinates(data).names == ("lon", "lat")
+
+    def test_a_plane_in_metres_comes_before_two_dimensional_degrees(self):
+        """Projected axes with units of length are the inputs, exact and cheap."""
+        both = np.add.outer(TEN, TEN)
+        data = xr.Dataset(
+            coords={
+                "x": ("x", 1e3 * TEN, METRES | {"standard_name": "projection_x_coordinate"}),
+                "y": ("y", 1e3 * TEN, METRES | {"standard_name": "projection_y_coordinate"}),
+                "lat": (("y", "x"), both, NORTH),
+                "lon": (("y", "x"), both, EAST),
+            }
+        )
+        system = find_coordinates(data)
+        assert system.names == ("x", "y")
+        assert [a.units for a in system.axes] == ["km", "km"]
+
+    def test_ard_leaves_the_globe_alone(self):
+        """ard=True means all groups that may."""
+        system = find_coordinates(dataset(lon=TEN, lat=TEN, time=DATES), ard=True)
+        assert [g.ard for g in system.groups] == [False, True]
+
+
+class TestTime:
+    def test_found_by_attribute_and_by_name(self):
+        """A time is a group of its own."""
+        for attrs in ({}, {"time": {"standard_name": "time", "axis": "T"}}):
+            system = find_coordinates(dataset(attrs, lon=TEN, lat=TEN, time=DATES))
+            assert groups(system) == {"space": ["lon", "lat"], "time": ["time"]}
+            assert system.groups[1].units == "days"
+
+    @pytest.mark.parametrize("when", [DATES[3], DATES[3:4]], ids=["scalar", "size one"])
+    def test_one_time_is_no_input(self, when):
+        """A time that does not vary is left out."""
+        data = dataset(lon=TEN, lat=TEN)
+        scalar = np.ndim(when) == 0
+        data = data.assign_coords(time=when) if scalar else data.expand_dims(time=when)
+        assert find_coordinates(data).names == ("lon", "lat")
+
+    def test_a_time_that_is_the_same_everywhere_is_no_input(self):
+        """The same date at all stations says nothing."""
+        assert find_coordinates(dataset(x=TEN, y=TEN, time=DATES[[0] * 10])).names == ("x", "y")
+
+    def test_scalars_are_ignored(self):
+        """Scalar coordinates, whatever their roles, are no inputs."""
+        data = dataset(x=TEN, y=TEN).assign_coords(
+            height=xr.DataArray(2.0, attrs={"axis": "Z", "units": "m"}),
+            time=DATES[0],
+            lat=xr.DataArray(40.0, attrs=NORTH),
+            lon=xr.DataArray(7.0, attrs=EAST),
+        )
+        assert find_coordinates(data).names == ("x", "y")
+
+    def test_a_time_series_at_one_place(self):
+        """With scalar coordinates of the place, time alone is the input."""
+        data = dataset(time=DATES).assign_coords(lat=40.0, lon=7.0)
+        assert groups(find_coordinates(data)) == {"time": ["time"]}
+
+    @pytest.mark.parametrize("stated", [True, False])
+    def test_two_times_are_ambiguous(self, stated):
+        """Of a forecast's two times the user has to choose."""
+        attrs = {n: {"standard_name": "time"} for n in ("time", "valid_time")} if stated else {}
+        data = dataset(attrs, x=TEN, y=TEN, time=DATES, valid_time=DATES)
+        with pytest.raises(
+            CoordinateError, match=r"\['time', 'valid_time'\] all claim to be 'time'.*`coords="
+        ):
+            find_coordinates(data)
+        chosen = find_coordinates(data, ["x", "y", "valid_time"])
+        assert groups(chosen) == {"space": ["x", "y"], "time": ["valid_time"]}
+
+    def test_the_dim_among_two_times_is_taken(self):
+        """A time that is a dim comes before an auxiliary one."""
+        data = xr.Dataset(coords={"x": TEN, "time": DATES, "day_start": ("time", DATES)})
+        assert find_coordinates(data).names == ("x", "time")
+
+    @pytest.mark.parametrize("place", [0, 5])
+    def test_a_missing_cftime_does_not_hide_the_time(self, place):
+        """A coordinate of dates with a gap is refused, not overlooked."""
+        import cftime
+
+        dates = np.asarray(cftime.num2date(np.arange(10), "days since 2001-01-01", "noleap"))
+        dates[place] = np.nan
+        with pytest.raises(CoordinateError, match=r"'time' has no date \(NaT\) at 1 of 10"):
+            find_coordinates(dataset(x=TEN, y=TEN, time=dates))
+
+    def test_mixed_calendars(self):
+        """Dates of two calendars in one coordinate are refused by name."""
+        import cftime
+
+        dates = np.asarray(cftime.num2date(np.arange(10), "days since 2001-01-01", "noleap"))
+        dates[3] = cftime.datetime(2001, 1, 4, calendar="360_day")
+        with pytest.raises(CoordinateError, match=r"calendars \['360_day', 'noleap'\]"):
+            find_coordinates(dataset(x=TEN, y=TEN, time=dates))
+
+
+class TestCycle:
+    def test_beside_the_time(self):
+        """A cycle is a group of its own, beside the time itself."""
+        data = dataset(lon=TEN, lat=TEN, time=DATES)
+        system = find_coordinates(data, ["lon", "lat", "time", cycle("time"), cycle("time", "day")])
+        assert groups(system) == {
+            "space": ["lon", "lat"],
+            "time": ["time"],
+            "season": ["time"],
+            "cycle": ["time"],
+        }
+        year, day = system.groups[2:]
+        assert isinstance(year, Cycle)
+        assert (year.period, day.period) == (365.2425, 1.0)
+
+    def test_alone_and_of_numbers(self):
+        """Any number may return after a period in its units."""
+        (group,) = find_coordinates(dataset(angle=TEN), cycle("angle", 360)).groups
+        assert group.period == 360.0
+
+    def test_the_year_is_that_of_the_calendar(self):
+        """A model year has 360 days where the calendar says so."""
+        import cftime
+
+        dates = np.asarray(cftime.num2date(np.arange(10), "days since 2001-01-01", "360_day"))
+        (group,) = find_coordinates(dataset(time=dates), {"season": cycle("time")}).groups
+        assert group.period == 360.0
+
+    @pytest.mark.parametrize("period", [0.0, -1, np.inf, np.nan, "month"])
+    def test_periods_that_are_none(self, period):
+        """A period is positive and finite, or has a known name."""
+        with pytest.raises(ValueError, match="A period is"):
+            cycle("time", period)
+
+    @pytest.mark.parametrize(("name", "period"), [(3, 1.0), ("time", None), ("time", True)])
+    def test_of_a_wrong_type(self, name, period):
+        """A cycle has a name and a number."""
+        with pytest.raises(TypeError, match=r"`cycle` takes the name|A period is a number"):
+            cycle(name, period)
+
+
+class TestHeight:
+    def test_reported_in_metres(self):
+        """A height by its attributes is a group of its own, in m."""
+        attrs = {"alt": {"standard_name": "altitude", "units": "km"}}
+        system = find_coordinates(dataset(attrs, lon=TEN, lat=TEN, alt=TEN))
+        assert groups(system) == {"space": ["lon", "lat"], "height": ["alt"]}
+        assert system.groups[1].units == "m"
+
+    def test_elevation_of_the_ground_is_no_input(self):
+        """Auxiliary coordinates without a role are left alone."""
+        attrs = {"elevation": {"standard_name": "surface_altitude", "units": "m"}}
+        data = dataset(attrs, lon=TEN, lat=TEN, elevation=TEN)
+        assert find_coordinates(data).names == ("lon", "lat")

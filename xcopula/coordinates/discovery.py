@@ -199,8 +199,22 @@ class _Source:
         """
         stated, planar = self._pair(self.stated, _GLOBE), self._plane(self.stated)
         if planar and (not stated or all(is_length(units_of(self.coordinates[n])) for n in planar)):
-            return planar
-        return stated or self._pair(self.guessed, _GLOBE) or self._plane(self.guessed)
+            found = planar
+        else:
+            found = stated or self._pair(self.guessed, _GLOBE) or self._plane(self.guessed)
+        if len(found) < 2:
+            self._refuse_half_a_globe()
+        return found
+
+    def _refuse_half_a_globe(self) -> None:
+        half = {role: self._claimed(self.guessed, role) for role in _GLOBE}
+        for role, other in (_GLOBE, _GLOBE[::-1]):
+            if half[role] is not None and half[other] is None:
+                raise CoordinateError(
+                    f"Coordinate {half[role]!r} is a {role}, in degrees, which are not a distance, "
+                    f"and no {other} varies beside it. Give it its `units` if it is no {role}; add "
+                    f"a {other}; or choose by `coords=`."
+                )
 
     def _plane(self, roles: Roles) -> list[str]:
         found = [n for role in ("x", "y") if (n := self._claimed(roles, role)) is not None]

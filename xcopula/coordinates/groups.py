@@ -72,7 +72,8 @@ class CoordinateGroup:
     def _check_extent(self, extent: FloatArray, count: int) -> None:
         flat = extent == 0.0
         if flat.any():
-            names = [a.name for a, f in zip(self.axes, flat, strict=False) if f or flat.size == 1]
+            each = np.broadcast_to(flat, len(self.axes))  # one extent may stand for all axes
+            names = [a.name for a, f in zip(self.axes, each, strict=True) if f]
             raise CoordinateError(
                 f"Coordinates {names} have one value at all {count} observations. "
                 "Leave them out of `coords`, or give data that spread."

@@ -22,6 +22,11 @@ class Projection:
     name: str
     attributes: tuple[tuple[str, Any], ...]
 
+    @property
+    def geographic(self) -> bool:
+        """Whether its coordinates are longitude and latitude themselves."""
+        return dict(self.attributes).get("grid_mapping_name") == "latitude_longitude"
+
     def differences(self, other: Projection) -> list[str]:
         """Return the attributes that both have and that differ, as "key: this / that"."""
         mine, theirs = dict(self.attributes), dict(other.attributes)

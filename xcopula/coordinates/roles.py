@@ -25,7 +25,7 @@ def stated_roles(coordinates: xr.Dataset) -> Roles:
     """Return the names that claim each role by their attributes."""
     import cf_xarray  # noqa: F401 - registers .cf
 
-    return _roles(coordinates.cf.axes, coordinates.cf.coordinates)
+    return _roles(coordinates)
 
 
 def guessed_roles(coordinates: xr.Dataset) -> Roles:
@@ -35,8 +35,7 @@ def guessed_roles(coordinates: xr.Dataset) -> Roles:
     """
     import cf_xarray  # noqa: F401 - registers .cf
 
-    guessed = coordinates.cf.guess_coord_axis()
-    roles = _roles(guessed.cf.axes, guessed.cf.coordinates)
+    roles = _roles(coordinates.cf.guess_coord_axis())
     for role in ("longitude", "latitude"):
         roles[role] = [
             name
@@ -46,14 +45,19 @@ def guessed_roles(coordinates: xr.Dataset) -> Roles:
     return roles
 
 
-def _roles(axes: Mapping[str, Any], known: Mapping[str, Any]) -> Roles:
+def _roles(coordinates: xr.Dataset) -> Roles:
+    axes, known = coordinates.cf.axes, coordinates.cf.coordinates
     roles = {role: _names(known.get(role)) for role in ("longitude", "latitude")}
     taken = roles["longitude"] + roles["latitude"]
     for role, axis in (("x", "X"), ("y", "Y")):
         roles[role] = [n for n in _names(axes.get(axis)) if n not in taken]
     roles["z"] = _union(axes.get("Z"), known.get("vertical"))
     roles["time"] = _union(axes.get("T"), known.get("time"))
-    return roles
+    # A comparison such as ``lat > 45`` keeps the attributes, but is no latitude.
+    return {
+        role: [n for n in names if coordinates[n].dtype.kind not in "bUS"]
+        for role, names in roles.items()
+    }
 
 
 def _names(found: Any) -> list[str]:

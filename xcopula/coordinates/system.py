@@ -113,6 +113,17 @@ class CoordinateSystem:
         axes = {axis.name: axis for axis in self.axes}
         return _Finder(data, "The target").find(axes[name]) if name in axes else None
 
+    @property
+    def _planar(self) -> bool:
+        return any(axis.role in ("x", "y") for axis in self.axes)
+
+    @property
+    def grid_mapping(self) -> Projection | None:
+        """The projection that every target is in; that of another grid on the globe is its own."""
+        if self.projection is None or not (self._planar or self.projection.geographic):
+            return None
+        return self.projection
+
     def check_projection(self, found: Projection | None, what: str) -> None:
         """Refuse planar coordinates of another projection.
 
@@ -121,8 +132,7 @@ class CoordinateSystem:
         CoordinateError
             If both projections are known and differ.
         """
-        planar = any(axis.role in ("x", "y") for axis in self.axes)
-        if not planar or found is None or self.projection is None:
+        if not self._planar or found is None or self.projection is None:
             return
         differences = self.projection.differences(found)
         if differences:

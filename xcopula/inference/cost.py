@@ -42,6 +42,8 @@ class Cost(NamedTuple):
 
     def describe(self) -> str:
         """Return memory and time in words."""
+        if self.hours < 1.0:
+            return f"about {self.bytes / 1e9:.2g} GB and {60.0 * self.hours:.2g} minutes"
         return f"about {self.bytes / 1e9:.2g} GB and {self.hours:.2g} hours"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xcopula.marginals.base import Marginal
+from xcopula.marginals.by import by
 from xcopula.marginals.exponential import Exponential
 from xcopula.marginals.families import MARGINALS
 from xcopula.marginals.gamma import Gamma
@@ -11,7 +12,8 @@ from xcopula.marginals.grouping import Grouped
 from xcopula.marginals.lognormal import LogNormal
 from xcopula.marginals.normal import Normal
 from xcopula.marginals.parzen import Parzen
-from xcopula.marginals.recipe import Labels, Law, Recipe, by, fit_law, regress
+from xcopula.marginals.recipe import Labels, Law, Recipe, fit_law
+from xcopula.marginals.regress import regress
 from xcopula.marginals.regression import Regression
 from xcopula.marginals.student import StudentT
 

@@ -1,0 +1,173 @@
+"""Fields and group keys of laws: found by name or role, read as columns."""
+
+from __future__ import annotations
+
+import cftime
+import numpy as np
+import pytest
+import xarray as xr
+from sources import DATES, EAST, NORTH, TEN, dataset
+
+from xcopula.coordinates import find_coordinates
+from xcopula.errors import FieldError
+from xcopula.fields import Field, attach_fields, fields_of, find_fields
+
+SYSTEM = find_coordinates(dataset({"lon": EAST, "lat": NORTH}, lon=TEN, lat=TEN, time=DATES))
+
+
+def months(values) -> xr.Dataset:
+    """A target with dates only."""
+    return xr.Dataset(coords={"time": ("time", np.asarray(values))})
+
+
+class TestFind:
+    def test_coordinate_or_variable(self):
+        """A field may be either, with the dims that it has."""
+        target = xr.Dataset({"h": ("y", [1, 2])}, coords={"k": 3.0})
+        assert Field("h").find_in(target, SYSTEM).dtype == np.float64
+        assert float(Field("k").find_in(target, SYSTEM)) == 3.0
+
+    def test_an_axis_is_found_by_role(self):
+        """A field that is an input of the model goes by its role, and in its numbers."""
+        target = dataset({"w": EAST}, w=TEN, latitude=TEN, time=DATES)
+        np.testing.assert_array_equal(Field("lon").find_in(target, SYSTEM), TEN)
+        np.testing.assert_array_equal(Field("lat").find_in(target, SYSTEM), TEN)
+        np.testing.assert_array_equal(Field("time").find_in(target, SYSTEM), np.arange(10.0))
+
+    @pytest.mark.parametrize("part", ["month", "season", "dayofyear", "year"])
+    def test_parts_of_dates(self, part):
+        """A part of a date is that of xarray, for datetime64 and cftime."""
+        key = Field(f"time.{part}", key=True)
+        dates = np.asarray(cftime.num2date(np.arange(10), "days since 2000-01-01", "standard"))
+        expected = getattr(months(DATES)["time"].dt, part).values
+        for values in (DATES, dates):
+            np.testing.assert_array_equal(key.find_in(months(values), SYSTEM), expected)
+
+    def test_no_such_part(self):
+        """An unknown part of a date names some that there are."""
+        with pytest.raises(FieldError, match=r"no part 'moon' \('time.moon'\). Use 'month'"):
+            Field("time.moon", key=True).find_in(months(DATES), SYSTEM)
+
+    def test_a_part_of_no_date(self):
+        """Numbers have no month."""
+        with pytest.raises(FieldError, match=r"part of a date, but 'h' has dtype float64.*Decode"):
+            Field("h.month", key=True).find_in(dataset(h=TEN), SYSTEM)
+
+    def test_a_regression_needs_numbers(self):
+        """A string is a key, not a covariate."""
+        with pytest.raises(FieldError, match=r"'soil' has dtype <U1; .*use `by\('soil', ...\)`"):
+            Field("soil").find_in(dataset(soil=list("abcdefghij")), SYSTEM)
+
+    @pytest.mark.parametrize(
+        ("trained", "found"), [("m", "metres"), ("", "m"), ("m", ""), ("K", "K")]
+    )
+    def test_units_that_agree(self, trained, found):
+        """Other spellings of one unit, and missing units, are accepted."""
+        target = dataset({"h": {"units": found}}, h=TEN)
+        np.testing.assert_array_equal(Field("h", units=trained).find_in(target, SYSTEM), TEN)
+
+    @pytest.mark.parametrize(("trained", "found"), [("m", "ft"), ("m", "km"), ("K", "degC")])
+    def test_units_that_do_not(self, trained, found):
+        """Other units are refused with both, also where they could be converted."""
+        target = dataset({"h": {"units": found}}, h=TEN)
+        with pytest.raises(
+            FieldError, match=f"'h' is in '{found}', in the training data it was in '{trained}'"
+        ):
+            Field("h", units=trained).find_in(target, SYSTEM)
+
+    def test_all_missing_fields_are_named(self):
+        """One error names all that the target lacks, and what it has."""
+        with pytest.raises(
+            FieldError, match=r"'rain' varies with \['h', 'soil.month'\].*it has \['lon', 'v'\]"
+        ):
+            find_fields([Field("h"), Field("soil.month")], dataset(lon=TEN), SYSTEM, "rain")
+
+
+class TestEncode:
+    def test_numbers_are_themselves(self):
+        """Numbers, with gaps, and booleans as 0 and 1."""
+        np.testing.assert_array_equal(Field("h").encode(np.array([1, 2])), [1.0, 2.0])
+        np.testing.assert_array_equal(Field("h").encode(np.array([True, False])), [1.0, 0.0])
+        assert np.isnan(Field("h").encode(np.array([np.nan]))).all()
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            np.array([3, 1, 1, 12]),
+            np.array([3.0, 1.0, 1.0, 12.0]),
+            np.array(["loam", "clay", "clay", "sand"]),
+            np.array(["loam", "clay", "clay", "sand"], object),
+            np.array(["2000-02-01", "2000-01-01", "2000-01-01", "2000-03-01"], "M8[ns]"),
+            np.array(["2000-02-01", "2000-01-01", "2000-01-01", "2000-03-01"], "M8[s]"),
+        ],
+        ids=["int", "float", "str", "object", "ns", "s"],
+    )
+    def test_groups_are_sorted_codes(self, values):
+        """Keys of every kind become numbers of sorted groups."""
+        field = Field("k", key=True).learnt_from(values, SYSTEM)
+        assert len(field.groups) == len(field.labels) == 3
+        np.testing.assert_array_equal(field.encode(values), [1.0, 0.0, 0.0, 2.0])
+
+    def test_booleans_are_groups(self):
+        """False comes first."""
+        field = Field("k", key=True).learnt_from(np.array([True, False]), SYSTEM)
+        assert field.labels == ("False", "True")
+        np.testing.assert_array_equal(field.encode(np.array([True, True])), [1.0, 1.0])
+
+    def test_dates_of_any_kind_are_the_same_groups(self):
+        """Nanoseconds, seconds and cftime name the same date."""
+        field = Field("time", key=True).learnt_from(DATES, SYSTEM)
+        assert field.labels[0] == "2000-01-01 00:00:00"
+        dates = np.asarray(cftime.num2date([4.0, 0.0], "days since 2000-01-01", "standard"))
+        for values in (DATES[[4, 0]], DATES[[4, 0]].astype("M8[s]"), dates):
+            np.testing.assert_array_equal(field.encode(values), [4.0, 0.0])
+
+    @pytest.mark.parametrize(
+        "values", [np.array([1.0, np.nan]), np.array(["a", None], object), DATES[:2].copy()]
+    )
+    def test_gaps_stay_gaps(self, values):
+        """A missing key has no code, and is no group."""
+        if values.dtype.kind == "M":
+            values[1] = "NaT"
+        field = Field("k", key=True).learnt_from(values, SYSTEM)
+        assert len(field.groups) == 1
+        np.testing.assert_array_equal(field.encode(values), [0.0, np.nan])
+
+    @pytest.mark.parametrize(
+        ("known", "asked", "match"),
+        [
+            ([1, 2], [2, 3, 7], "k 3, 7 never occurs in the training data, which have 1, 2"),
+            (["a"], ["b"], "k b never occurs in the training data, which have a"),
+            ([1, 2], ["a"], "'k' has dtype <U1, its groups in training were 1, 2"),
+        ],
+    )
+    def test_groups_never_seen(self, known, asked, match):
+        """A new group is named, beside those there were."""
+        field = Field("k", key=True).learnt_from(np.array(known), SYSTEM)
+        with pytest.raises(FieldError, match=match):
+            field.encode(np.array(asked))
+
+    @pytest.mark.parametrize("middle", [0.0, 100.0, 179.0, -179.0])
+    def test_longitudes_are_taken_about_the_training_data(self, middle):
+        """Any convention gives the same numbers, without a jump among the data."""
+        lon = middle + np.array([-5.0, 0.0, 5.0])
+        field = Field("lon").learnt_from((lon + 180.0) % 360.0 - 180.0, SYSTEM)
+        found = [field.encode(lon), field.encode(lon % 360.0), field.encode(lon - 360.0)]
+        for other in found:
+            np.testing.assert_allclose(other, found[0], atol=1e-9)
+            np.testing.assert_allclose(np.diff(other), 5.0, atol=1e-9)
+
+
+class TestSource:
+    def test_units_and_keys_are_remembered(self):
+        """A field keeps the units of the training data."""
+        array = dataset({"h": {"units": "m"}}, h=TEN, k=TEN)["v"]
+        height, key = fields_of(array, ["h", "k"], ["k"], SYSTEM)
+        assert (height.units, height.key, key.key) == ("m", False, True)
+
+    def test_a_field_beside_the_variable_becomes_a_coordinate(self):
+        """It is aligned by labels, and the variable is not changed."""
+        data = dataset(x=TEN).assign(h=("site", TEN))
+        found = attach_fields("v", data["v"], ["h", "x"], data)
+        np.testing.assert_array_equal(found["h"], TEN)
+        assert "h" not in data["v"].coords

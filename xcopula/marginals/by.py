@@ -1,0 +1,124 @@
+"""The recipe of a law for each group: what users write before there are values to fit it to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import SupportError
+from xcopula.marginals.base import Marginal
+from xcopula.marginals.grouping import Grouped, check_codes
+from xcopula.marginals.recipe import FEWEST, Labels, Recipe, check_once, contains, ingredient
+from xcopula.marginals.tails import Array
+
+__all__ = ["By", "by"]
+
+
+@dataclass(frozen=True)
+class By(Recipe):
+    """The recipe of a :class:`~xcopula.marginals.grouping.Grouped` law; see :func:`by`.
+
+    Attributes
+    ----------
+    key : str
+        What the groups are made by.
+    """
+
+    key: str
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The key, then the covariates of the law."""
+        return (self.key, *(self.law.fields if isinstance(self.law, Recipe) else ()))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key."""
+        return (self.key,)
+
+    @property
+    def name(self) -> str:
+        """The family and the key."""
+        return f"{self._family_name} by {self.key}"
+
+    def _fit(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
+        codes = table[:, 0]
+        names = labels.get(self.key)
+        if names is None:
+            names = tuple(str(g) for g in range(int(codes.max(initial=-1.0)) + 1))
+        numbers = check_codes(codes, self.key, names)
+        self._check_groups(y, numbers, names)
+        laws = []
+        for g, name in enumerate(names):
+            rows = numbers == g
+            try:
+                law = self._fit_inner(y[rows], table[rows, 1:], labels, residuals=residuals)
+            except (SupportError, ValueError) as error:
+                kind = SupportError if isinstance(error, SupportError) else ValueError
+                raise kind(f"{self.key}={name}: {error}") from None
+            laws.append(law)
+        return Grouped(self.key, names, tuple(laws))
+
+    def _check_groups(
+        self, y: Array, numbers: npt.NDArray[np.intp], names: tuple[str, ...]
+    ) -> None:
+        counts = np.bincount(numbers, minlength=len(names))
+        few = [
+            f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count < FEWEST
+        ]
+        if few or not names:
+            raise ValueError(
+                f"{self.name} needs at least {FEWEST} values in each group; these have fewer: "
+                f"{', '.join(few) or 'there is no group at all'}. Choose larger groups, or leave "
+                "these out."
+            )
+        flat = [name for g, name in enumerate(names) if np.ptp(y[numbers == g]) == 0.0]
+        if flat:
+            raise ValueError(
+                f"{self.name}: the values of {', '.join(flat)} are constant. A constant variable "
+                "has no law to fit: choose larger groups, or leave these out."
+            )
+
+
+def by(key: str, law: str | type[Marginal] | Recipe = "auto") -> By:
+    """Describe a law that differs from group to group, such as from month to month.
+
+    Parameters
+    ----------
+    key : str
+        What the groups are made by: a coordinate or variable, or a part of a time, as in
+        "time.month" or "time.season".
+    law : str, type of Marginal or recipe
+        The law of each group; "auto" chooses a family for all of them. ``regress(...)`` gives each
+        group a trend of its own.
+
+    Returns
+    -------
+    By
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown.
+    TypeError
+        If the law is an instance, or the key no string.
+
+    Examples
+    --------
+    >>> from xcopula import regress
+    >>> by("time.month", regress("gamma", on="elevation")).fields
+    ('time.month', 'elevation')
+    """
+    if not isinstance(key, str) or not key:
+        raise TypeError(f"by needs the name of what groups are made by, got {key!r}.")
+    inner = ingredient(law, "by")
+    if contains(inner, By):
+        raise ValueError(
+            "by of a by: groups are made by one key. Make a coordinate that names the "
+            "combinations, such as 'JJA north', and group by that."
+        )
+    recipe = By(inner, key)
+    check_once(recipe)
+    return recipe

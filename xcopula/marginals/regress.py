@@ -1,0 +1,179 @@
+"""The recipe of a regression: what users write before there are values to fit it to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xcopula.errors import SupportError
+from xcopula.marginals.base import Marginal
+from xcopula.marginals.design import check_rank, standardise
+from xcopula.marginals.estimation import maximise
+from xcopula.marginals.lognormal import LogNormal
+from xcopula.marginals.normal import Normal
+from xcopula.marginals.parzen import Parzen
+from xcopula.marginals.recipe import FEWEST, Labels, Recipe, check_once, contains, ingredient
+from xcopula.marginals.regression import Regression, regression_name
+from xcopula.marginals.tails import Array
+
+__all__ = ["Regress", "regress"]
+
+_LINKS = ("identity", "log")
+_HIGHEST_DEGREE = 4
+
+
+@dataclass(frozen=True)
+class Regress(Recipe):
+    """The recipe of a :class:`~xcopula.marginals.regression.Regression`; see :func:`regress`.
+
+    Attributes
+    ----------
+    on : tuple of str
+        Names of its covariates.
+    degree : int
+    own_link : {"identity", "log"}, optional
+        The family's own if None.
+    """
+
+    on: tuple[str, ...]
+    degree: int = 1
+    own_link: str | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The key of groups, if there is one, then the covariates."""
+        return (self.law.fields if isinstance(self.law, Recipe) else ()) + self.on
+
+    @property
+    def link(self) -> str:
+        """How the trend enters."""
+        if self.own_link is not None:
+            return self.own_link
+        return "identity" if self.family is None else self.family.link
+
+    @property
+    def name(self) -> str:
+        """The family and its covariates."""
+        link, usual = self.link, "identity" if self.family is None else self.family.link
+        return regression_name(self._family_name, self.on, self.degree, link, usual)
+
+    def _fit(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
+        own = table.shape[1] - len(self.on)
+        inner, covariates = table[:, :own], table[:, own:]
+        design = standardise(covariates, self.on, self.degree)
+        matrix = design.matrix(covariates)
+        if y.size < matrix.shape[1] + FEWEST:
+            raise ValueError(
+                f"{self.name} has {matrix.shape[1]} coefficients and needs at least "
+                f"{matrix.shape[1] + FEWEST} values; got {y.size}. Use fewer covariates or a "
+                "lower degree."
+            )
+        # Each group has a level of its own.
+        groups = inner[:, 0] if own else np.zeros(y.size)
+        intercepts = (groups[:, None] == np.unique(groups)).astype(np.float64)
+        check_rank(matrix, design.labels, intercepts, self.keys[0] if own else "")
+        multiplicative = self.link == "log"
+        if multiplicative and not (y > 0.0).all():
+            bad = y[~(y > 0.0)]
+            raise SupportError(
+                f"{self.name} takes logarithms and needs positive values: {bad.size} of {y.size} "
+                f"are not (first: {', '.join(map(str, bad[:3].tolist()))}). Choose link='identity' "
+                "with a marginal of wider support ('normal', 'gev', 't', 'parzen'), or mask them."
+            )
+        working = np.log(y) if multiplicative else y
+        both = np.hstack([matrix, intercepts])
+        coefficients = np.linalg.lstsq(both, working, rcond=None)[0][: matrix.shape[1]]
+        trend = matrix @ coefficients
+        rest = y * np.exp(-trend) if multiplicative else y - trend
+        try:
+            base = self._fit_inner(rest, inner, labels, residuals=not multiplicative)
+        except SupportError as error:
+            raise SupportError(
+                f"{self.name}: the values less their trend leave the support of the law. {error} "
+                "With link='log' the trend is a factor, and they do not."
+            ) from None
+        law = Regression(base, design, coefficients, multiplicative, float(working.std()))
+        return law if self._is_maximum() else law.with_theta(maximise(law.at(table), y).theta)
+
+    def _is_maximum(self) -> bool:
+        """Tell if least squares and a fit to the residuals are as good as it gets.
+
+        They are the maximum of the likelihood of normal errors of one scale. That of a smoothed
+        sample would follow its bumps.
+        """
+        least_squares = self.law in (Normal, LogNormal) and self.link == self.law.link
+        return least_squares or self.family is Parzen
+
+
+def regress(
+    law: str | type[Marginal] | Recipe = "auto",
+    on: str | Sequence[str] = (),
+    *,
+    degree: int = 1,
+    link: str | None = None,
+) -> Regress:
+    """Describe a law that moves with covariates, such as elevation.
+
+    Parameters
+    ----------
+    law : str, type of Marginal or recipe
+        The law at the mean covariates; "auto" chooses a family. ``by(...)`` gives each group a law
+        of its own, and all of them the same slopes.
+    on : str or sequence of str
+        Names of the covariates: coordinates, or variables of the data.
+    degree : int
+        All monomials of the covariates of total degree up to this, 1 to 4.
+    link : {"identity", "log"}, optional
+        Whether the trend is added to the values, or its exponential multiplies them. By default
+        "log" for the families of positive values (log-normal, gamma, exponential), else "identity".
+
+    Returns
+    -------
+    Regress
+
+    Raises
+    ------
+    ValueError
+        If a name, the degree or the link is unknown, or a covariate is repeated or missing.
+    TypeError
+        If the law is an instance.
+
+    Examples
+    --------
+    >>> regress("gamma", on="elevation").name
+    'gamma ~ elevation'
+    >>> regress("normal", on=["x", "y"], degree=2).name
+    'normal ~ x + y (degree 2)'
+    """
+    inner = ingredient(law, "regress")
+    names = (on,) if isinstance(on, str) else tuple(on)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(
+            f"regress needs the names of covariates, got on={on!r}. "
+            "Pass for example on='elevation'."
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"on={list(names)} names a covariate twice. Name each once.")
+    if (
+        isinstance(degree, bool)
+        or not isinstance(degree, int)
+        or not 1 <= degree <= _HIGHEST_DEGREE
+    ):
+        raise ValueError(
+            f"degree is a whole number from 1 to {_HIGHEST_DEGREE}, got {degree!r}. "
+            "A trend of a higher degree is better left to the kernel."
+        )
+    if link is not None and link not in _LINKS:
+        raise ValueError(
+            f"Unknown link {link!r}. Choose 'identity' or 'log', or None for the law's."
+        )
+    if contains(inner, Regress):
+        raise ValueError(
+            "regress of a regress: two trends cannot be told apart. Name all covariates in one, "
+            "as in regress(law, on=['elevation', 'x'])."
+        )
+    recipe = Regress(inner, names, degree, link)
+    check_once(recipe)
+    return recipe
