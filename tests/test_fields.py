@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 from sources import DATES, EAST, NORTH, TEN, dataset
 
+import xcopula
 from xcopula.coordinates import find_coordinates
 from xcopula.errors import FieldError
 from xcopula.fields import Field, attach_fields, fields_of, find_fields
@@ -171,3 +172,26 @@ class TestSource:
         found = attach_fields("v", data["v"], ["h", "x"], data)
         np.testing.assert_array_equal(found["h"], TEN)
         assert "h" not in data["v"].coords
+
+
+def test_a_dataarray_of_the_field_is_a_target():
+    """A target may be the field itself, with its coordinates."""
+    grid = xcopula.datasets.colorado_grid().thin(lat=40, lon=60)
+    stations = xcopula.datasets.colorado().sel(time="1985-05").squeeze("time", drop=True)
+    model = stations.thin(station=6).mtcopula.fit(
+        "tmax", marginals=xcopula.regress("normal", on="elevation"), kernels="matern32"
+    )
+    xr.testing.assert_identical(model.predict(grid["elevation"]), model.predict(grid))
+
+
+def test_a_longitude_beside_planar_inputs_is_wrapped():
+    """Degrees east as a field mean the same in both conventions."""
+    field = Field("lon", units="degrees_east").learnt_from(np.array([-3.0, 5.0]), SYSTEM)
+    np.testing.assert_allclose(field.encode(np.array([358.0, 2.0])), [-2.0, 2.0])
+
+
+def test_many_new_groups_are_abridged():
+    """More new groups than fit in a message end in dots."""
+    field = Field("k", key=True).learnt_from(np.arange(3), SYSTEM)
+    with pytest.raises(FieldError, match=r"k 3, 4, 5, 6, 7, \.\.\. never occurs"):
+        field.encode(np.arange(20))

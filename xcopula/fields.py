@@ -17,7 +17,7 @@ import xarray as xr
 
 from xcopula.coordinates import CoordinateSystem
 from xcopula.coordinates.times import is_time
-from xcopula.coordinates.units import conversion, units_of
+from xcopula.coordinates.units import conversion, is_longitude, units_of
 from xcopula.errors import FieldError
 
 __all__ = ["Field", "attach_fields", "fields_of", "find_fields"]
@@ -98,15 +98,18 @@ class Field:
     ) -> xr.DataArray | None:
         if self.source in system.names:
             return system.find_source(data, self.source)
-        there = self.source in data.coords or self.source in getattr(data, "data_vars", ())
-        return data[self.source] if there else None
+        if self.source in data.coords or self.source in getattr(data, "data_vars", ()):
+            return data[self.source]
+        # A DataArray of the field itself is a target too.
+        return data if isinstance(data, xr.DataArray) and data.name == self.source else None
 
     def learnt_from(self, values: npt.NDArray[Any], system: CoordinateSystem) -> Field:
         """Return the field with what the training data tell: groups, or the middle longitude."""
         if self.key:
             known = _comparable(values[~_missing(values)])
             return replace(self, groups=tuple(np.unique(known).tolist()))
-        if any(a.name == self.name and a.role == "longitude" for a in system.axes):
+        axes = {axis.name: axis.role for axis in system.axes}
+        if axes.get(self.name) == "longitude" or is_longitude(self.units):
             angles = np.deg2rad(values[np.isfinite(values)])
             middle = np.rad2deg(np.arctan2(np.sin(angles).mean(), np.cos(angles).mean()))
             return replace(self, wrap=float(middle))
@@ -137,9 +140,10 @@ class Field:
         place = np.clip(np.searchsorted(order, found), 0, len(order) - 1)
         strange = order[place] != found
         if strange.any():
-            new = ", ".join(map(str, np.unique(found[strange])[:_SHOWN]))
+            new = list(map(str, np.unique(found[strange])))
+            shown = ", ".join([*new[:_SHOWN], *(["..."] if len(new) > _SHOWN else [])])
             raise FieldError(
-                f"{self.name} {new} never occurs in the training data, which have "
+                f"{self.name} {shown} never occurs in the training data, which have "
                 f"{', '.join(self.labels)}. Leave these cells out, or fit on data that have them."
             )
         codes[known] = place

@@ -167,12 +167,12 @@ def _posterior(
         if field.groups and values.chunks is None:
             field.encode(values.values)  # a group never seen is said at once, not in a block
     attrs, coords = dict(model.primary_attrs), _kept(target, dims, model.tasks[0])
-    found = found or system.grid_mapping
-    if "grid_mapping" in attrs:
-        del attrs["grid_mapping"]
-        if found is not None:
-            attrs["grid_mapping"] = found.name
-            coords[found.name] = found.to_coordinate()
+    # The result is on the target's grid; without a word of its own it is on the training data's.
+    if attrs.pop("grid_mapping", None) and found is None:
+        found = system.grid_mapping
+    if found is not None:
+        attrs["grid_mapping"] = found.name
+        coords[found.name] = found.to_coordinate()
     return Posterior(
         tasks=model.tasks,
         query=query,

@@ -146,17 +146,21 @@ def _check_cost(observations: Observations, plan: Plan, settings: Settings) -> N
     if plan.max_hours is None or (cost.bytes < 0.8 * memory and cost.hours <= plan.max_hours):
         return
     advice = []
+    pairs = "method='transductive', which takes variables in pairs"
     cheaper = METHODS["transductive"].cost(sizes, settings)
-    if plan.method == "full" and len(sizes) > 2 and cheaper.hours < cost.hours:
-        advice.append(f"method='transductive' ({cheaper.describe()})")
+    if plan.method == "full" and cheaper.hours < cost.hours:
+        advice.append(f"{pairs} ({cheaper.describe()})")
     sparse = METHODS["fitc"].cost(sizes, settings)
-    advice.append(f"a sparse method such as method='fitc' ({sparse.describe()})")
-    thin = "thin={'time': 7}" if "time" in observations.coordinates.names else "thin=3"
+    if sparse.hours < cost.hours:
+        advice.append(f"a sparse method such as method='fitc' ({sparse.describe()})")
+    times = [axis.name for axis in observations.coordinates.axes if axis.epoch]
+    thin = f"thin={{{times[0]!r}: 7}}" if times else "thin=3"
     advice.append(f"fewer data, such as {thin} for every so many along a dim")
     raise CostError(
         f"method={plan.method!r} on {sum(sizes):,} values ({', '.join(f'{n:,}' for n in sizes)}) "
         f"needs {cost.describe()}; there are {memory / 1e9:.2g} GB, and `max_hours` is "
         f"{plan.max_hours:g}. Use {'; or '.join(advice)}. `max_hours=None` fits all the same."
+        + (f" (Several variables are cheaper by {pairs}.)" if plan.method == "full" else "")
     )
 
 

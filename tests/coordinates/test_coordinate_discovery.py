@@ -358,7 +358,8 @@ class TestTime:
 class TestCycle:
     def test_beside_the_time(self):
         """A cycle is a group of its own, beside the time itself."""
-        data = dataset(lon=TEN, lat=TEN, time=DATES)
+        attrs = {"lon": {"units": "degrees_east"}, "lat": {"units": "degrees_north"}}
+        data = dataset(attrs, lon=TEN, lat=TEN, time=DATES)
         system = find_coordinates(data, ["lon", "lat", "time", cycle("time"), cycle("time", "day")])
         assert groups(system) == {
             "space": ["lon", "lat"],
@@ -409,3 +410,24 @@ class TestHeight:
         attrs = {"elevation": {"standard_name": "surface_altitude", "units": "m"}}
         data = dataset(attrs, lon=TEN, lat=TEN, elevation=TEN)
         assert find_coordinates(data).names == ("lon", "lat")
+
+
+class TestAssumptions:
+    def test_names_without_units_are_believed_aloud(self):
+        """Named in ``coords`` without units, longitude and latitude are degrees, with a warning."""
+        with pytest.warns(UserWarning, match=r"\['lon', 'lat'\] have no units; .*degrees on the g"):
+            system = find_coordinates(dataset(lon=TEN, lat=TEN), ["lon", "lat"])
+        assert isinstance(system.groups[0], Globe)
+
+    @pytest.mark.parametrize("coords", [None, {"longitude": "lon", "latitude": "lat"}])
+    def test_no_warning_where_nothing_was_assumed_unasked(self, coords, recwarn):
+        """Found by name, or named as such, they need no warning."""
+        system = find_coordinates(dataset(lon=TEN, lat=TEN), coords)
+        assert isinstance(system.groups[0], Globe)
+        assert not recwarn
+
+    def test_a_meridian(self):
+        """A transect along a meridian has one longitude, as a scalar."""
+        data = dataset({"lat": {"units": "degrees_north"}}, lat=TEN)
+        data = data.assign_coords(lon=((), 7.0, {"units": "degrees_east"}))
+        assert groups(find_coordinates(data)) == {"space": ["lon", "lat"]}

@@ -109,5 +109,5 @@ class TestCheck:
     def test_the_globe_has_no_projection(self):
         """A model on longitude and latitude takes targets of every projection."""
         data = projected(LAEA).assign_coords(lon=("site", TEN), lat=("site", TEN))
-        system = find_coordinates(data["v"], ["lon", "lat"])
+        system = find_coordinates(data["v"], {"longitude": "lon", "latitude": "lat"})
         system.check_projection(find_projection(projected(CONIC)), "The target")

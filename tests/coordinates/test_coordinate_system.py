@@ -181,3 +181,27 @@ class TestDegrees:
         """With units there is nothing to suspect."""
         system = find_coordinates(dataset({"x": {"units": "km"}}, x=TEN, y=TEN))
         assert system.looks_like_degrees(np.full((2, 2), [[100.0, 40.0]])) == []
+
+    def test_any_pair_of_names(self):
+        """Coordinates without a role are suspected in the order in which they were given."""
+        system = find_coordinates(dataset(a=TEN, b=TEN), ["a", "b"])
+        sites = np.array([[-109.0, 37.0], [-102.0, 41.0]])
+        assert system.looks_like_degrees(sites) == ["a", "b"]
+        assert system.looks_like_degrees(sites[:, ::-1]) == []
+
+
+class TestKinds:
+    def test_a_duration_is_not_taken_for_a_date(self):
+        """A model of lead times finds them beside dates that also claim to be the time."""
+        steps = np.arange(10).astype("m8[h]").astype("m8[ns]")
+        system = find_coordinates(dataset(x=TEN, y=TEN, step=steps), ["x", "y", "step"])
+        target = xr.Dataset(
+            coords={
+                "x": [1.0],
+                "y": [2.0],
+                "step": ("step", steps[:3]),
+                "time": ("step", DATES[:3], {"standard_name": "time"}),
+            }
+        )
+        found = system.find_in(target)[-1]
+        np.testing.assert_allclose(found.values, np.arange(3) / 24.0)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 import xarray as xr
 
-from xcopula.coordinates.units import conversion, is_degrees, is_length, units_of
+from xcopula.coordinates.units import (
+    conversion,
+    is_degrees,
+    is_length,
+    is_longitude,
+    units_of,
+)
 
 
 @pytest.mark.parametrize("units", ["degrees_north", "degrees_east", "degree_N", "degreesE", "deg"])
@@ -48,3 +54,9 @@ def test_units_are_trimmed_and_may_be_missing():
     assert units_of(xr.DataArray(0.0, attrs={"units": " km "})) == "km"
     assert units_of(xr.DataArray(0.0)) == ""
     assert units_of(xr.DataArray(0.0, attrs={"units": 1})) == "1"
+
+
+def test_only_degrees_east_are_a_longitude():
+    """Degrees of no direction, or north, are not."""
+    assert [is_longitude(u) for u in ("degrees_east", "degreeE", "degrees_E")] == [True] * 3
+    assert [is_longitude(u) for u in ("degrees", "degree", "degrees_north", "")] == [False] * 4

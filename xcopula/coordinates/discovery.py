@@ -24,7 +24,7 @@ from xcopula.coordinates.roles import (
 from xcopula.coordinates.system import CoordinateSystem
 from xcopula.coordinates.times import calendar_of, calendar_year, is_time
 from xcopula.coordinates.units import is_degrees, is_length, units_of
-from xcopula.errors import CoordinateError
+from xcopula.errors import CoordinateError, warn_user
 
 __all__ = ["Coords", "Recurring", "cycle", "find_coordinates"]
 
@@ -108,6 +108,8 @@ def find_coordinates(
         source, coords = source.naming_globe(coords)
     groups = source.discover() if coords is None else source.arrange(coords)
     made = [source.group(name, members) for name, members in groups.items()]
+    if coords is not None:
+        source.warn_of_assumed_degrees(made)
     chosen = _ard_groups(ard, made)
     system = CoordinateSystem(
         tuple(_with_ard(group) if group.name in chosen else group for group in made),
@@ -222,11 +224,15 @@ class _Source:
         return [] if degrees else found
 
     def _pair(self, roles: Roles, wanted: tuple[str, ...]) -> list[str]:
-        found = [self._claimed(roles, role) for role in wanted]
-        return [] if None in found else [n for n in found if n is not None]
+        found = [self._claimed(roles, role, scalar=True) for role in wanted]
+        names = [n for n in found if n is not None]
+        # Along a meridian or a parallel one of them is a single number.
+        whole = len(names) == len(wanted) and any(self.coordinates[n].ndim for n in names)
+        return names if whole else []
 
-    def _claimed(self, roles: Roles, role: str) -> str | None:
-        names = [n for n in roles.get(role, []) if self.coordinates[n].ndim]
+    def _claimed(self, roles: Roles, role: str, *, scalar: bool = False) -> str | None:
+        claims = roles.get(role, [])
+        names = [n for n in claims if self.coordinates[n].ndim] or (claims if scalar else [])
         if len(names) > 1:
             raise CoordinateError(
                 f"{names} all claim to be {role!r}. Choose by `coords=`, or correct the attributes."
@@ -325,6 +331,21 @@ class _Source:
         axes = tuple(self._axis(n, self.role(n)) for n in names)
         self._check_plane(name, axes)
         return CoordinateGroup(name, axes)
+
+    def warn_of_assumed_degrees(self, groups: Sequence[CoordinateGroup]) -> None:
+        """Say what names were believed: coordinates without units on the globe."""
+        for group in groups:
+            names = [a.name for a in group.axes]
+            stated = all(
+                n in self.stated.get(a.role, []) for a, n in zip(group.axes, names, strict=True)
+            )
+            if isinstance(group, Globe) and not stated:
+                warn_user(
+                    f"Coordinates {names} have no units; by their names they were taken for "
+                    "degrees on the globe. Set `units='degrees_east'` and 'degrees_north' on them, "
+                    f"or pass `coords={{'longitude': {names[0]!r}, 'latitude': {names[1]!r}}}`; if "
+                    "they are distances in a plane, set their units to what they are."
+                )
 
     def _axis(self, name: str, role: str) -> Axis:
         return Axis.of(self.coordinates[name], role)

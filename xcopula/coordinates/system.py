@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.coordinates.axis import Axis
-from xcopula.coordinates.groups import CoordinateGroup
+from xcopula.coordinates.groups import CoordinateGroup, Globe
 from xcopula.coordinates.projection import Projection
 from xcopula.coordinates.roles import (
     ROLES,
@@ -20,6 +20,7 @@ from xcopula.coordinates.roles import (
     listed,
     stated_roles,
 )
+from xcopula.coordinates.times import is_time
 from xcopula.errors import CoordinateError
 
 __all__ = ["CoordinateSystem"]
@@ -147,13 +148,14 @@ class CoordinateSystem:
         Far from the origin against their extent, or all over the globe: numbers near the origin
         are more likely kilometres or none.
         """
-        roles = [axis.role for axis in self.axes]
-        if "x" not in roles or "y" not in roles:
+        names = list(self.names)
+        planes = [g.axes for g in self.groups if not isinstance(g, Globe) and len(g.axes) == 2]
+        if len(planes) != 1 or any(axis.units for axis in planes[0]):
             return []
-        pair = [roles.index("x"), roles.index("y")]
-        names = [self.axes[k].name for k in pair]
-        if any(self.axes[k].units for k in pair):
-            return []
+        # East before north, where roles tell; otherwise as they were given.
+        axes = sorted(planes[0], key=lambda axis: axis.role == "y")
+        pair = [names.index(axis.name) for axis in axes]
+        names = [names[k] for k in pair]
         low, high = sites[:, pair].min(axis=0), sites[:, pair].max(axis=0)
         if (low < [-180.0, -90.0]).any() or (high > [360.0, 90.0]).any():
             return []
@@ -171,12 +173,13 @@ class _Finder:
         self._guessed: Roles | None = None
 
     def find(self, axis: Axis) -> xr.DataArray:
-        found = self.stated.get(axis.role, [])
+        stated = self.stated.get(axis.role, [])
+        found = [n for n in stated if is_time(self.data[n]) == bool(axis.epoch)]
         if len(found) == 1:
             return self.data[found[0]]
         if axis.name in self.coordinates.coords or axis.name in getattr(self.data, "data_vars", ()):
             return self.data[axis.name]
-        found = found or self._guess(axis)
+        found = found or stated or self._guess(axis)
         if len(found) == 1:
             return self.data[found[0]]
         known = axis.role in ROLES and axis.role != axis.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["conversion", "is_degrees", "is_length", "units_of"]
+__all__ = ["conversion", "is_degrees", "is_length", "is_longitude", "units_of"]
 
 _METRES = {
     **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
@@ -13,11 +13,11 @@ _METRES = {
     **dict.fromkeys(("mm", "millimetre", "millimetres", "millimeter", "millimeters"), 0.001),
     **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
 }
-_DEGREES = frozenset(
-    ["°", "deg", "degree", "degrees"]
-    + [f"{d}{s}{w}" for d in ("degree", "degrees") for s in ("_", "") for w in ("n", "e")]
-    + [f"{d}_{w}" for d in ("degree", "degrees") for w in ("north", "east")]
+_EAST, _NORTH = (
+    frozenset(f"{d}{w}" for d in ("degree", "degrees") for w in (f"_{way}", f"_{way[0]}", way[0]))
+    for way in ("east", "north")
 )
+_DEGREES = frozenset(["°", "deg", "degree", "degrees"]) | _EAST | _NORTH
 
 
 def units_of(coordinate: Any) -> str:
@@ -33,6 +33,11 @@ def is_length(units: str) -> bool:
 def is_degrees(units: str) -> bool:
     """Tell whether units are degrees of an angle, as CF or common usage spell them."""
     return units.lower() in _DEGREES
+
+
+def is_longitude(units: str) -> bool:
+    """Tell whether units are degrees east."""
+    return units.lower() in _EAST
 
 
 def conversion(found: str, wanted: str) -> float | None:
