@@ -19,8 +19,8 @@ LAYERS: list[set[str]] = [
     {"process", "predictive"},
     {"inference", "optimisation"},
     {"selection"},
-    {"coordinates", "fields", "observations"},
-    {"blocks", "predictor", "posterior", "summary", "points"},
+    {"coordinates", "fields", "variables", "observations"},
+    {"blocks", "predictor", "posterior", "summary", "points", "budget"},
     {"prediction"},
     {"model"},
     {"lazy", "steps", "comparison"},
@@ -34,7 +34,8 @@ SIBLINGS: dict[str, set[str]] = {
     "kernels": {"jit"},
     "inference": {"optimisation"},
     "fields": {"coordinates"},
-    "observations": {"coordinates", "fields"},
+    "variables": {"coordinates", "fields"},
+    "observations": {"coordinates", "fields", "variables"},
     "posterior": {"blocks"},
 }
 
@@ -45,7 +46,7 @@ DOORS = {"accessor", "cli"}
 PLACES: dict[str, set[str]] = {
     "numba": {"jit"},
     # model and fitting: to be a node of a graph, and to build one with compute=False
-    "dask": {"blocks", "prediction", "observations", "model", "fitting"},
+    "dask": {"blocks", "prediction", "variables", "model", "fitting"},
     "distributed": set(),
     "cf_xarray": {"coordinates"},
     "matplotlib": {"plot"},

@@ -16,6 +16,12 @@ from xcopula.fields import Field, attach_fields, fields_of, find_fields
 SYSTEM = find_coordinates(dataset({"lon": EAST, "lat": NORTH}, lon=TEN, lat=TEN, time=DATES))
 
 
+def look_up(field: Field, target) -> xr.DataArray:
+    """Find one field in a target."""
+    (one,) = find_fields([field], target, SYSTEM, "v")
+    return one
+
+
 def months(values) -> xr.Dataset:
     """A target with dates only."""
     return xr.Dataset(coords={"time": ("time", np.asarray(values))})
@@ -25,15 +31,15 @@ class TestFind:
     def test_coordinate_or_variable(self):
         """A field may be either, with the dims that it has."""
         target = xr.Dataset({"h": ("y", [1, 2])}, coords={"k": 3.0})
-        assert Field("h").find_in(target, SYSTEM).dtype == np.float64
-        assert float(Field("k").find_in(target, SYSTEM)) == 3.0
+        assert look_up(Field("h"), target).dtype == np.float64
+        assert float(look_up(Field("k"), target)) == 3.0
 
     def test_an_axis_is_found_by_role(self):
         """A field that is an input of the model goes by its role, and in its numbers."""
         target = dataset({"w": EAST}, w=TEN, latitude=TEN, time=DATES)
-        np.testing.assert_array_equal(Field("lon").find_in(target, SYSTEM), TEN)
-        np.testing.assert_array_equal(Field("lat").find_in(target, SYSTEM), TEN)
-        np.testing.assert_array_equal(Field("time").find_in(target, SYSTEM), np.arange(10.0))
+        np.testing.assert_array_equal(look_up(Field("lon"), target), TEN)
+        np.testing.assert_array_equal(look_up(Field("lat"), target), TEN)
+        np.testing.assert_array_equal(look_up(Field("time"), target), np.arange(10.0))
 
     @pytest.mark.parametrize("part", ["month", "season", "dayofyear", "year"])
     def test_parts_of_dates(self, part):
@@ -42,22 +48,22 @@ class TestFind:
         dates = np.asarray(cftime.num2date(np.arange(10), "days since 2000-01-01", "standard"))
         expected = getattr(months(DATES)["time"].dt, part).values
         for values in (DATES, dates):
-            np.testing.assert_array_equal(key.find_in(months(values), SYSTEM), expected)
+            np.testing.assert_array_equal(look_up(key, months(values)), expected)
 
     def test_no_such_part(self):
         """An unknown part of a date names some that there are."""
         with pytest.raises(FieldError, match=r"no part 'moon' \('time.moon'\). Use 'month'"):
-            Field("time.moon", key=True).find_in(months(DATES), SYSTEM)
+            look_up(Field("time.moon", key=True), months(DATES))
 
     def test_a_part_of_no_date(self):
         """Numbers have no month."""
         with pytest.raises(FieldError, match=r"part of a date, but 'h' has dtype float64.*Decode"):
-            Field("h.month", key=True).find_in(dataset(h=TEN), SYSTEM)
+            look_up(Field("h.month", key=True), dataset(h=TEN))
 
     def test_a_regression_needs_numbers(self):
         """A string is a key, not a covariate."""
         with pytest.raises(FieldError, match=r"'soil' has dtype <U1; .*use `by\('soil', ...\)`"):
-            Field("soil").find_in(dataset(soil=list("abcdefghij")), SYSTEM)
+            look_up(Field("soil"), dataset(soil=list("abcdefghij")))
 
     @pytest.mark.parametrize(
         ("trained", "found"), [("m", "metres"), ("", "m"), ("m", ""), ("K", "K")]
@@ -65,16 +71,21 @@ class TestFind:
     def test_units_that_agree(self, trained, found):
         """Other spellings of one unit, and missing units, are accepted."""
         target = dataset({"h": {"units": found}}, h=TEN)
-        np.testing.assert_array_equal(Field("h", units=trained).find_in(target, SYSTEM), TEN)
+        np.testing.assert_array_equal(look_up(Field("h", units=trained), target), TEN)
 
-    @pytest.mark.parametrize(("trained", "found"), [("m", "ft"), ("m", "km"), ("K", "degC")])
+    def test_lengths_are_converted(self):
+        """Feet become the metres of the training data."""
+        target = dataset({"h": {"units": "ft"}}, h=TEN)
+        np.testing.assert_allclose(look_up(Field("h", units="m"), target), 0.3048 * TEN)
+
+    @pytest.mark.parametrize(("trained", "found"), [("m", "hPa"), ("K", "degC")])
     def test_units_that_do_not(self, trained, found):
-        """Other units are refused with both, also where they could be converted."""
+        """Other units are refused with both."""
         target = dataset({"h": {"units": found}}, h=TEN)
         with pytest.raises(
             FieldError, match=f"'h' is in '{found}', in the training data it was in '{trained}'"
         ):
-            Field("h", units=trained).find_in(target, SYSTEM)
+            look_up(Field("h", units=trained), target)
 
     def test_all_missing_fields_are_named(self):
         """One error names all that the target lacks, and what it has."""
@@ -163,7 +174,7 @@ class TestSource:
     def test_units_and_keys_are_remembered(self):
         """A field keeps the units of the training data."""
         array = dataset({"h": {"units": "m"}}, h=TEN, k=TEN)["v"]
-        height, key = fields_of(array, ["h", "k"], ["k"], SYSTEM)
+        height, key = fields_of(array, ["h", "k"], ["k"])
         assert (height.units, height.key, key.key) == ("m", False, True)
 
     def test_a_field_beside_the_variable_becomes_a_coordinate(self):
@@ -195,3 +206,22 @@ def test_many_new_groups_are_abridged():
     field = Field("k", key=True).learnt_from(np.arange(3), SYSTEM)
     with pytest.raises(FieldError, match=r"k 3, 4, 5, 6, 7, \.\.\. never occurs"):
         field.encode(np.arange(20))
+
+
+def test_a_law_does_not_vary_with_its_own_variable():
+    """A regression of a variable on itself is refused by name."""
+    with pytest.raises(FieldError, match="The law of 'v' cannot vary with 'v' itself"):
+        xcopula.fit(dataset(x=TEN, y=TEN), "v", marginals=xcopula.regress("normal", on="v"))
+
+
+@pytest.mark.parametrize("part", ["floor", "moon"])
+def test_methods_of_dates_are_no_parts(part):
+    """Only what gives a value for each date is a part of it."""
+    with pytest.raises(FieldError, match=f"A date has no part '{part}'"):
+        look_up(Field(f"time.{part}"), months(DATES))
+
+
+def test_a_season_is_no_number():
+    """A part that is a name groups, and does not regress."""
+    with pytest.raises(FieldError, match=r"'time.season' has dtype .*`by\('time.season'"):
+        look_up(Field("time.season"), months(DATES))

@@ -261,7 +261,9 @@ class TestUnits:
         )
         assert "km" in models[1].summary()
         target = {
-            "km": xr.Dataset(coords={"x": ("x", [400.0, 700.0], self.km[0]), "y": [5100.0]}),
+            "km": xr.Dataset(
+                coords={"x": ("x", [400.0, 700.0], self.km[0]), "y": ("y", [5100.0], self.km[1])}
+            ),
             "m": xr.Dataset(
                 coords={"x": ("x", [4e5, 7e5], self.m[0]), "y": ("y", [5.1e6], self.m[1])}
             ),
@@ -270,6 +272,16 @@ class TestUnits:
         found = [moments(m, t) for m in (models[0], swapped) for t in target.values()]
         for other in found[1:]:
             np.testing.assert_allclose(other, found[0], rtol=0.0, atol=1e-10)
+
+    def test_missing_units_are_those_of_the_training_data(self, sites):
+        """Numbers without units, as linspace gives, are taken to be in those of the fit."""
+        for scale, attrs in ((1.0, self.km), (1000.0, self.m)):
+            plane = self.plane(sites, scale, attrs)
+            model = xcopula.fit(plane, "rain", marginals="lognormal", **FIXED)
+            bare = plane.assign_coords(
+                x=("station", plane["x"].values), y=("station", plane["y"].values)
+            )
+            np.testing.assert_array_equal(moments(model, bare), moments(model, plane))
 
     def test_heights_in_feet(self, sites):
         """A height is read in metres, whatever its unit of length."""

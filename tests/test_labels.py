@@ -199,7 +199,9 @@ class TestBadInput:
         with pytest.raises(CoordinateError, match=r"'x'"):
             model.predict(odd)
         odd = target.assign_coords(x=target["x"].assign_attrs(units="hours"))
-        with pytest.raises(CoordinateError, match="'x' is in 'hours', the model has 'x' in 'km'"):
+        with pytest.raises(
+            CoordinateError, match="'x' is in 'hours', the training data had 'x' in '"
+        ):
             model.predict(odd)
 
     def test_scales_of_their_own_on_the_globe(self):

@@ -268,7 +268,9 @@ class TestErrors:
         with pytest.raises(CoordinateError, match=r"lacks the coordinate 'y'.*coords \['x'\]"):
             model.predict(grid.drop_dims("y").drop_vars("y", errors="ignore"))
         pressure = grid.assign_coords(x=grid["x"].assign_attrs(units="hPa"))
-        with pytest.raises(CoordinateError, match="'x' is in 'hPa', the model has 'x' in 'km'"):
+        with pytest.raises(
+            CoordinateError, match="'x' is in 'hPa', the training data had 'x' in 'km'"
+        ):
             model.predict(pressure)
 
     def test_chunks_of_a_stranger(self, model, grid):

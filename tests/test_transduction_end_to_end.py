@@ -325,7 +325,9 @@ class TestBadInput:
         with pytest.raises(CoordinateError, match="`anchors` lacks the coordinate 'y'"):
             xcopula.fit(metals, "Cd", SECONDARIES, anchors=points.drop_vars("y"), **options)
         pressure = points.assign_coords(x=points["x"].assign_attrs(units="hPa"))
-        with pytest.raises(CoordinateError, match="'x' is in 'hPa', the model has 'x' in 'km'"):
+        with pytest.raises(
+            CoordinateError, match="'x' is in 'hPa', the training data had 'x' in 'km'"
+        ):
             xcopula.fit(metals, "Cd", SECONDARIES, anchors=pressure, **options)
 
     @pytest.mark.parametrize("compute", [True, False])

@@ -327,10 +327,12 @@ class TestErrors:
             model.predict(grid[["wet"]])
 
     def test_units_of_a_field(self, sloping, grid):
-        """Feet are not metres."""
-        feet = grid.assign(elevation=grid["elevation"].assign_attrs(units="ft"))
-        with pytest.raises(FieldError, match=r"'elevation' is in 'ft', .* it was in 'm'"):
-            sloping.predict(feet)
+        """Feet become metres, and a pressure is none."""
+        feet = grid.assign(elevation=(grid["elevation"] / 0.3048).assign_attrs(units="ft"))
+        xr.testing.assert_allclose(sloping.predict(feet), sloping.predict(grid))
+        pressure = grid.assign(elevation=grid["elevation"].assign_attrs(units="hPa"))
+        with pytest.raises(FieldError, match=r"'elevation' is in 'hPa', .* it was in 'm'"):
+            sloping.predict(pressure)
 
     def test_a_field_of_other_dims(self, sloping, grid):
         """A field that varies along more than the target is refused."""

@@ -13,7 +13,7 @@ from xcopula import accessor as _accessor  # noqa: F401 - registers .mtcopula
 from xcopula import errors
 
 if TYPE_CHECKING:
-    from xcopula import datasets, marginals, plot
+    from xcopula import datasets, marginals, plot, storage
     from xcopula.comparison import compare, format_comparison
     from xcopula.coordinates import cycle
     from xcopula.fitting import fit
@@ -41,6 +41,7 @@ __all__ = [
     "plot",
     "predict",
     "regress",
+    "storage",
 ]
 
 _HOMES = {

@@ -198,9 +198,11 @@ def transform(
         for f, axes in zip(fields, missing, strict=True)
     ]
     values: Sequence[tuple[Any, ...]] = [()] if leading is None else [(v,) for v in leading]
-    out = np.empty((len(values), mean.size))
-    for part in _slices(mean.size):
-        law = predictor.law([f.flat[part] for f in whole])
+    out = np.full((len(values), mean.size), np.nan)
+    cells = np.flatnonzero(np.isfinite(mean))  # what is masked asks nothing of the law
+    for part in _slices(cells.size):
+        where = cells[part]
+        law = predictor.law([f.flat[where] for f in whole])
         for row, value in zip(out, values, strict=True):
-            row[part] = function(mean[part], std[part], law, *value)
+            row[where] = function(mean[where], std[where], law, *value)
     return out.reshape(shape if leading is None else (len(values), *shape))

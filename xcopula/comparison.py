@@ -16,9 +16,10 @@ from xcopula.kernels import KERNELS, resolve_kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import MARGINALS
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.observations import Data, observe
+from xcopula.observations import observe
 from xcopula.process import Process, Sample
 from xcopula.selection import Candidate, fit_alone, starting_law
+from xcopula.variables import Data
 
 __all__ = ["compare", "format_comparison"]
 

@@ -61,47 +61,46 @@ class Field:
         """Names of the groups."""
         return tuple(str(g) for g in self.groups)
 
-    def find_in(self, data: xr.Dataset | xr.DataArray, system: CoordinateSystem) -> xr.DataArray:
-        """Return the field of some data, with the dims that it has there, not yet encoded.
-
-        Raises
-        ------
-        FieldError
-            If it is missing, has other units, or is of a kind that cannot be used.
-        """
-        axes = {axis.name: axis for axis in system.axes}
-        source = self._source_in(data, system)
-        if source is None:
-            raise FieldError(f"There is no {self.source!r}, which the law varies with.")
-        part = self.name.partition(".")[2]
-        if part:
-            return _part(source, part, self.name)
-        if self.key:
-            return source
-        if self.source in axes:
-            return axes[self.source].read(source)
-        if source.dtype.kind not in "iufb":
-            raise FieldError(
-                f"Field {self.name!r} has dtype {source.dtype}; a regression needs numbers. For "
-                f"groups use `by({self.name!r}, ...)`."
-            )
-        units = units_of(source)
-        if conversion(units, self.units) != 1.0:
-            raise FieldError(
-                f"Field {self.name!r} is in {units!r}, in the training data it was in "
-                f"{self.units!r}. Convert it and set its `units` attribute."
-            )
-        return source.astype(np.float64)
-
-    def _source_in(
+    def find_source(
         self, data: xr.Dataset | xr.DataArray, system: CoordinateSystem
     ) -> xr.DataArray | None:
+        """Return the variable that the field is, or is a part of; None if it is not there."""
         if self.source in system.names:
             return system.find_source(data, self.source)
         if self.source in data.coords or self.source in getattr(data, "data_vars", ()):
             return data[self.source]
         # A DataArray of the field itself is a target too.
         return data if isinstance(data, xr.DataArray) and data.name == self.source else None
+
+    def read(self, source: xr.DataArray, system: CoordinateSystem) -> xr.DataArray:
+        """Return the field itself, with the dims that it has, not yet encoded.
+
+        Raises
+        ------
+        FieldError
+            If it has other units, or is of a kind that cannot be used.
+        """
+        part = self.name.partition(".")[2]
+        field = _part(source, part, self.name) if part else source
+        if self.key:
+            return field
+        axes = {axis.name: axis for axis in system.axes}
+        if not part and self.source in axes:
+            return axes[self.source].read(source)
+        if field.dtype.kind not in "iufb":
+            raise FieldError(
+                f"Field {self.name!r} has dtype {field.dtype}; a regression needs numbers. For "
+                f"groups use `by({self.name!r}, ...)`."
+            )
+        units = "" if part else units_of(source)
+        factor = conversion(units, self.units)
+        if factor is None:
+            raise FieldError(
+                f"Field {self.name!r} is in {units!r}, in the training data it was in "
+                f"{self.units!r}. Convert it and set its `units` attribute."
+            )
+        numbers = field.astype(np.float64)
+        return numbers if factor == 1.0 else numbers * factor
 
     def learnt_from(self, values: npt.NDArray[Any], system: CoordinateSystem) -> Field:
         """Return the field with what the training data tell: groups, or the middle longitude."""
@@ -155,6 +154,7 @@ def find_fields(
     data: xr.Dataset | xr.DataArray,
     system: CoordinateSystem,
     variable: str,
+    what: str = "the target",
 ) -> list[xr.DataArray]:
     """Return all fields of a law in a target.
 
@@ -163,27 +163,26 @@ def find_fields(
     FieldError
         If some are missing, all of which it names, or one cannot be used.
     """
-    missing = [f.name for f in fields if f._source_in(data, system) is None]
+    sources = [f.find_source(data, system) for f in fields]
+    missing = [f.name for f, source in zip(fields, sources, strict=True) if source is None]
     if missing:
         there = [str(n) for n in (*data.coords, *getattr(data, "data_vars", ()))]
         raise FieldError(
-            f"The law of {variable!r} varies with {missing}, which the target lacks: it has "
-            f"{there}. Add them as variables or coordinates of the target."
+            f"The law of {variable!r} varies with {missing}, which {what} lacks: it has "
+            f"{there}. Add them as variables or coordinates."
         )
-    return [field.find_in(data, system) for field in fields]
+    pairs = zip(fields, sources, strict=True)
+    return [f.read(source, system) for f, source in pairs if source is not None]
 
 
-def fields_of(
-    array: xr.DataArray, names: Sequence[str], keys: Sequence[str], system: CoordinateSystem
-) -> tuple[Field, ...]:
+def fields_of(array: xr.DataArray, names: Sequence[str], keys: Sequence[str]) -> tuple[Field, ...]:
     """Describe the fields that the law of a variable varies with, from labels alone."""
-    fields = []
+    fields: list[Field] = []
     for name in names:
         field = Field(name, name in keys)
         source = array.coords.get(field.source)
         if source is not None and field.source == name:
             field = replace(field, units=units_of(source))
-        field.find_in(array, system)
         fields.append(field)
     return tuple(fields)
 
@@ -199,6 +198,8 @@ def attach_fields(
         If a field is nowhere, or on other dims.
     """
     for source in dict.fromkeys(w.partition(".")[0] for w in wanted):
+        if source == name:
+            raise FieldError(f"The law of {name!r} cannot vary with {name!r} itself. Leave it out.")
         if source in array.coords:
             continue
         field = data.get(source)
@@ -225,12 +226,11 @@ def _part(source: xr.DataArray, part: str, name: str) -> xr.DataArray:
             f"{name!r} is a part of a date, but {source.name!r} has dtype {source.dtype}. Decode "
             "it with `xr.decode_cf`, or name a variable of groups."
         )
-    try:
-        found: xr.DataArray = getattr(source.dt, part)
-    except AttributeError:
+    found = getattr(source.dt, part, None)
+    if not isinstance(found, xr.DataArray):
         raise FieldError(
             f"A date has no part {part!r} ({name!r}). Use 'month', 'season', 'dayofyear' or 'hour'."
-        ) from None
+        )
     return found
 
 

@@ -23,19 +23,10 @@ from xcopula.inference.combination import WEIGHTS
 from xcopula.kernels import Kernel, resolve_kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.lazy import LazyModel
-from xcopula.marginals import Law, Marginal
+from xcopula.marginals import Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
 from xcopula.model import CopulaModel, warn_of_extreme_scores
-from xcopula.observations import (
-    Data,
-    Observations,
-    Thin,
-    inputs_of,
-    is_lazy,
-    observe,
-    pick,
-    primary_fields,
-)
+from xcopula.observations import Observations, gather, primary_fields, read
 from xcopula.optimisation import OPTIMIZERS
 from xcopula.steps import (
     Callback,
@@ -46,6 +37,7 @@ from xcopula.steps import (
     fit_pair,
     fit_together,
 )
+from xcopula.variables import Data, Thin, is_lazy, thinned
 
 __all__ = ["fit"]
 
@@ -193,8 +185,8 @@ def fit(
         callback=None if callback is None else _Counted(callback),
     )
     _check_plan(plan)
-    arrays = pick(data, names, plan.laws, _check_thin(thin))
-    system = inputs_of(pick(data, names, thin=thin), coords, ard=ard)  # fields are no inputs
+    data = thinned(data, _check_thin(thin))
+    arrays, system = gather(data, names, coords, ard=ard, laws=plan.laws, load=compute)
     fields = primary_fields(arrays, plan.laws, system)
     if isinstance(anchors, xr.Dataset):
         system.find_in(anchors, "`anchors`")
@@ -273,7 +265,7 @@ class _Fitting:
 def _start(
     arrays: dict[str, xr.DataArray], system: CoordinateSystem, plan: Plan
 ) -> tuple[Observations, Plan]:
-    observations = observe(arrays, list(arrays), system, laws=plan.laws)
+    observations = read(arrays, system, plan.laws)
     return observations, begin(observations, plan)
 
 
@@ -307,13 +299,24 @@ def _laws(method: str, laws: list[Law | None]) -> tuple[Law | None, ...]:
     only = resolve_method(method).law
     if only is None:
         return tuple(laws)
-    other = {law.name for law in laws if law is not None and law.name != only}
+    allowed = [_of_family(law, only) for law in laws]
+    other = {law.name for law, own in zip(laws, allowed, strict=True) if law and own is None}
     if other:
         raise ValueError(
             f"method={method!r} has {only} marginals, found {sorted(other)}. "
             "Leave `marginals` out, or choose another method."
         )
-    return tuple(law or resolve_marginal(only) for law in laws)
+    return tuple(allowed)
+
+
+def _of_family(law: Law | None, only: str) -> Law | None:
+    """Return a law of the only family that a method knows, or None if it is of another."""
+    if law is None:
+        return resolve_marginal(only)
+    if isinstance(law, Recipe):
+        own = [r for r in law.candidates() if r.family is not None and r.family.name == only]
+        return own[0] if own else None
+    return law if law.name == only else None
 
 
 def _check_inducing(inducing: Any, names: list[str], system: CoordinateSystem) -> None:

@@ -31,6 +31,9 @@ __all__ = ["CopulaModel", "LawTrial", "to_node", "warn_of_extreme_scores"]
 
 FloatArray = npt.NDArray[np.float64]
 
+# Standard deviation of a variable's normal scores, which is one if its law is that of its values.
+_NARROWEST = 0.2
+
 
 class LawTrial(NamedTuple):
     """A marginal law of the primary, tried in the whole model."""
@@ -132,7 +135,8 @@ class CopulaModel:
         from dask.base import normalize_token
 
         sample = self.observations.sample
-        parts = (self.method, self.settings, self.process, self.theta, self.coordinates)
+        fields = self.observations.fields
+        parts = (self.method, self.settings, self.process, self.theta, self.coordinates, fields)
         arrays = (sample.inputs, sample.offsets, sample.values, sample.covariates)
         token: tuple[Any, ...] = normalize_token((*parts, *arrays))
         return token
@@ -301,12 +305,22 @@ def _predictor(model: CopulaModel) -> Predictor:
 
 
 def warn_of_extreme_scores(model: CopulaModel) -> None:
-    """Warn of observations that their marginal law takes for next to impossible."""
+    """Warn of laws that take a value for next to impossible, or all values for nearly the same."""
     sample = model.observations.sample
     laws = model.process.laws(model.theta, sample)
     for i, (name, marginal) in enumerate(zip(model.tasks, laws, strict=True)):
         values = sample.values[sample.task(i)]
         scores = marginal.to_normal(values)
+        spread = float(scores.std())
+        if spread < _NARROWEST:
+            warn_user(
+                f"The fitted law of {name!r} is {1.0 / spread:.0f} times wider than its values: "
+                "the model takes them for a small piece of a process of far longer range. Between "
+                "the data that does little harm; outside their extent predictions are not to be "
+                "trusted. Describe the course of the values by `regress`, `by` or `cycle`, or use "
+                "`structures=2`.",
+                MarginalWarning,
+            )
         worst = int(np.argmax(np.abs(scores)))
         if abs(scores[worst]) > EXTREME_SCORE:
             warn_user(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,25 +12,14 @@ import xarray as xr
 
 from xcopula.coordinates import CoordinateSystem, Coords, find_coordinates, find_projection
 from xcopula.errors import CoordinateError, FieldError, warn_user
-from xcopula.fields import Field, attach_fields, fields_of
+from xcopula.fields import Field, fields_of, find_fields
 from xcopula.marginals import Law
 from xcopula.process import Sample
+from xcopula.variables import Data, Laws, loaded, pick, wanted, with_fields
 
-__all__ = [
-    "Data",
-    "Observations",
-    "Thin",
-    "inputs_of",
-    "is_lazy",
-    "observe",
-    "pick",
-    "primary_fields",
-]
+__all__ = ["Observations", "gather", "observe", "primary_fields", "read"]
 
 FloatArray = npt.NDArray[np.float64]
-Data = xr.Dataset | Mapping[str, xr.DataArray]
-Laws = Sequence[Law | None]
-Thin = int | Mapping[str, int] | None
 
 _FEWEST = 5
 _SHOWN = 3
@@ -46,6 +35,8 @@ class Observations:
         Variables, the primary first.
     attrs : tuple of dict
         Their attributes.
+    dims : tuple of str
+        Dims of the primary.
     coordinates : CoordinateSystem
     sites : ndarray (n, axes)
         Coordinates of the observations as numbers, in the order of the sample.
@@ -56,6 +47,7 @@ class Observations:
 
     names: tuple[str, ...]
     attrs: tuple[dict[str, Any], ...]
+    dims: tuple[str, ...]
     coordinates: CoordinateSystem
     sites: FloatArray
     sample: Sample
@@ -69,39 +61,32 @@ class Observations:
 def observe(
     data: Data,
     names: Sequence[str],
-    coords: Coords | CoordinateSystem = None,
+    coords: Coords = None,
     *,
     ard: bool | Sequence[str] = False,
     laws: Laws = (),
 ) -> Observations:
-    """Read the finite values of some variables and where they stand.
+    """Find the inputs of some variables and read them; see :func:`gather` and :func:`read`."""
+    arrays, system = gather(data, names, coords, ard=ard, laws=laws)
+    return read(arrays, system, laws or [None] * len(names))
 
-    Dask-backed variables are computed once, and only the chosen ones.
 
-    Parameters
-    ----------
-    coords : optional
-        As in :func:`~xcopula.coordinates.find_coordinates`, or a system that was found before.
-    laws : sequence, optional
-        The law of each variable, if any: it may vary with fields of the data.
+def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) -> Observations:
+    """Read the finite values of some variables, where they stand, and what their laws vary with.
 
     Raises
     ------
-    KeyError
-        If a variable is not in the data.
     TypeError
-        If the data or a variable's dtype cannot be used.
+        If a variable's dtype cannot be used.
     ValueError
         If a variable has infinities, fewer than five finite values, one value only, or two values
         at one site.
     CoordinateError
-        If coordinates cannot be found, or are NaN where a value is not.
+        If a variable lacks a coordinate, or it is NaN where a value is not.
     FieldError
         If a field of a law cannot be found, or is missing where a value is not.
     """
-    laws = laws or [None] * len(names)
-    arrays = _loaded(pick(data, names, laws))
-    system = inputs_of(arrays, coords, ard=ard)
+    arrays = loaded(arrays)
     rows = [
         _read(name, array, law, system)
         for (name, array), law in zip(arrays.items(), laws, strict=True)
@@ -116,6 +101,7 @@ def observe(
     return Observations(
         names=tuple(arrays),
         attrs=tuple(dict(a.attrs) for a in arrays.values()),
+        dims=tuple(str(d) for d in next(iter(arrays.values())).dims),
         coordinates=system,
         sites=sites,
         sample=Sample.of(inputs, [r.values for r in rows], [r.covariates for r in rows]),
@@ -123,85 +109,29 @@ def observe(
     )
 
 
-def pick(
-    data: Data, names: Sequence[str], laws: Laws = (), thin: Thin = None
-) -> dict[str, xr.DataArray]:
-    """Return the variables of a model with all they need as coordinates; nothing is computed.
+def gather(
+    data: Data,
+    names: Sequence[str],
+    coords: Coords = None,
+    *,
+    ard: bool | Sequence[str] = False,
+    laws: Laws = (),
+    load: bool = True,
+) -> tuple[dict[str, xr.DataArray], CoordinateSystem]:
+    """Return the variables of a model with all they need, and the inputs of the primary.
 
     Parameters
     ----------
-    laws : sequence, optional
-        The law of each variable: its fields become coordinates.
-    thin : int or mapping of dim to int, optional
-        Keep every so many entries along all dims, or along some.
+    load : bool
+        Whether to compute what is backed by dask; labels and attributes alone must do otherwise.
     """
-    if not isinstance(data, xr.Dataset | Mapping):
-        raise TypeError(
-            f"`data` is a Dataset or a mapping of DataArrays, found {type(data).__name__}. "
-            "Use `array.to_dataset(name=...)` for a DataArray."
-        )
-    available = list(data.data_vars) if isinstance(data, xr.Dataset) else list(data)
-    for name in names:
-        if name not in available:
-            raise KeyError(f"No variable {name!r} in the data; it has {available}.")
-    arrays = {name: data[name] for name in names}
-    for (name, array), law in zip(arrays.items(), laws or [None] * len(names), strict=True):
-        if not isinstance(array, xr.DataArray):
-            raise TypeError(
-                f"Variable {name!r} is a {type(array).__name__}; a mapping holds DataArrays, which "
-                "carry their coordinates."
-            )
-        array = attach_fields(name, array, _wanted(law)[0], data)
-        projection = find_projection(array, data)
-        if projection is not None:
-            if "grid_mapping" in array.encoding:  # where decoding may have put it
-                array = array.assign_attrs(grid_mapping=projection.name)
-            array = array.assign_coords({projection.name: projection.to_coordinate()})
-        arrays[name] = array.thin(_steps(thin, array, arrays)) if thin is not None else array
-    return arrays
-
-
-def _wanted(law: Law | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fields that a law varies with, and those of them that are keys."""
-    if law is None or isinstance(law, type):
-        return (), ()
-    return law.fields, getattr(law, "keys", ())
-
-
-def _steps(thin: int | Mapping[str, int], array: xr.DataArray, arrays: Mapping[str, Any]) -> Any:
-    if not isinstance(thin, Mapping):
-        return dict.fromkeys(array.dims, thin)
-    known = {d for other in arrays.values() for d in other.dims}
-    unknown = [d for d in thin if d not in known]
-    if unknown:
-        raise ValueError(f"`thin` names dims {unknown}; the data have {sorted(map(str, known))}.")
-    return {d: k for d, k in thin.items() if d in array.dims}
-
-
-def is_lazy(array: xr.DataArray) -> bool:
-    """Tell whether a variable or one of its coordinates is backed by dask."""
-    return array.chunks is not None or any(c.chunks is not None for c in array.coords.values())
-
-
-def _loaded(arrays: dict[str, xr.DataArray]) -> dict[str, xr.DataArray]:
-    if not any(is_lazy(array) for array in arrays.values()):
-        return arrays
-    import dask
-
-    computed: tuple[xr.DataArray, ...] = dask.compute(*arrays.values())
-    return dict(zip(arrays, computed, strict=True))
-
-
-def inputs_of(
-    arrays: dict[str, xr.DataArray],
-    coords: Coords | CoordinateSystem = None,
-    *,
-    ard: bool | Sequence[str] = False,
-) -> CoordinateSystem:
-    """Find the inputs from labels and attributes alone: those of the primary, the first array."""
-    if isinstance(coords, CoordinateSystem):
-        return coords
-    return find_coordinates(next(iter(arrays.values())), coords, ard=ard)
+    bare = pick(data, names, coords)
+    arrays = with_fields(bare, laws or [None] * len(names), data)
+    if load:
+        arrays = loaded(arrays)
+    primary = arrays[names[0]]
+    fields = [c for c in primary.coords if c not in bare[names[0]].coords]
+    return arrays, find_coordinates(primary.drop_vars(fields), coords, ard=ard)
 
 
 def primary_fields(
@@ -209,8 +139,16 @@ def primary_fields(
 ) -> tuple[Field, ...]:
     """Describe what the primary's law varies with, from labels alone."""
     name, array = next(iter(arrays.items()))
+    return _fields(name, array, laws[0], system)[0]
+
+
+def _fields(
+    name: str, array: xr.DataArray, law: Law | None, system: CoordinateSystem
+) -> tuple[tuple[Field, ...], list[xr.DataArray]]:
+    """Return the fields of a variable's law, and their values beside it."""
     try:
-        return fields_of(array, *_wanted(laws[0]), system)
+        fields = fields_of(array, *wanted(law))
+        return fields, find_fields(fields, array, system, name, "the variable")
     except FieldError as error:
         raise FieldError(f"Variable {name!r}: {error}") from None
 
@@ -252,13 +190,10 @@ def _read(name: str, array: xr.DataArray, law: Law | None, system: CoordinateSys
             f"{lost.sum()} of the {len(lost)} values of {name!r} have a coordinate that is not "
             "finite. Drop them with `dropna` or `where`."
         )
-    try:
-        fields = fields_of(array, *_wanted(law), system)
-        found = [_along(array, f.find_in(array, system).reset_coords(drop=True)) for f in fields]
-        fields = tuple(f.learnt_from(c[keep], system) for f, c in zip(fields, found, strict=True))
-        columns = [f.encode(c[keep]) for f, c in zip(fields, found, strict=True)]
-    except FieldError as error:
-        raise FieldError(f"Variable {name!r}: {error}") from None
+    fields, beside = _fields(name, array, law, system)
+    found = [_along(array, f.reset_coords(drop=True))[keep] for f in beside]
+    fields = tuple(f.learnt_from(c, system) for f, c in zip(fields, found, strict=True))
+    columns = [f.encode(c) for f, c in zip(fields, found, strict=True)]
     for field, column in zip(fields, columns, strict=True):
         _refuse_missing(name, field, array, np.flatnonzero(keep)[~np.isfinite(column)])
     covariates = np.column_stack(columns) if columns else np.empty((keep.sum(), 0))

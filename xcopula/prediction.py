@@ -130,17 +130,40 @@ def _posterior(
         raise ValueError(f"`of` is one of {_OF}, found {of!r}.")
     if not isinstance(target, xr.Dataset | xr.DataArray):
         raise TypeError(f"The target is a Dataset or DataArray, found {type(target).__name__}.")
-    system = model.coordinates
     found = find_projection(target)
-    system.check_projection(found, "The target")
-    fields = find_fields(model.primary_fields, target, system, model.tasks[0])
-    arrays = [*system.find_in(target), _mask(target, mask)]
+    model.coordinates.check_projection(found, "The target")
+    query, predictor = _query(model, target, chunks, of, _mask(target, mask), results)
+    attrs, coords = dict(model.primary_attrs), _kept(target, query.dims, model.tasks[0])
+    # The result is on the target's grid; without a word of its own it is on the training data's.
+    if attrs.pop("grid_mapping", None) and found is None:
+        found = model.coordinates.grid_mapping
+    if found is not None:
+        attrs["grid_mapping"] = found.name
+        coords[found.name] = found.to_coordinate()
+    return Posterior(
+        tasks=model.tasks,
+        query=query,
+        predictor=predictor,
+        moments=query.evaluate(predictor, "latent", 2),
+        coords=coords,
+        attrs=attrs,
+    )
+
+
+def _query(
+    model: Predicts, target: Target, chunks: Chunks, of: str, mask: xr.DataArray, results: int
+) -> tuple[blocks.Query, Any]:
+    """Find the cells of a target and how they are chunked, and what predicts on them."""
+    fields = find_fields(model.primary_fields, target, model.coordinates, model.tasks[0])
+    arrays = [*model.coordinates.find_in(target), mask]
     dims = _dims(target, arrays, fields)
     # Of other labels or sizes, a mask or a field is an error.
     xr.align(*arrays, *fields, join="exact", copy=False)
     arrays, fields = (
         [a.transpose(*(d for d in dims if d in a.dims)) for a in each] for each in (arrays, fields)
     )
+    if not mask.dims:
+        _check_groups(model.primary_fields, fields)
     sizes = {d: a.sizes[d] for a in arrays for d in a.dims}
     # What a block holds of a cell: its coordinates, the latent mean and deviation, the results.
     cell_bytes = 8 * (len(arrays) - 1 + 2 + len(fields) + results)
@@ -163,24 +186,14 @@ def _posterior(
         fields=[f.data for f in fields],
         field_index=[f.dims for f in fields],
     )
-    for field, values in zip(model.primary_fields, fields, strict=True):
+    return query, predictor
+
+
+def _check_groups(fields: Sequence[Field], found: Sequence[xr.DataArray]) -> None:
+    """Say at once, not in a block, that a group was never seen; a mask may hide it."""
+    for field, values in zip(fields, found, strict=True):
         if field.groups and values.chunks is None:
-            field.encode(values.values)  # a group never seen is said at once, not in a block
-    attrs, coords = dict(model.primary_attrs), _kept(target, dims, model.tasks[0])
-    # The result is on the target's grid; without a word of its own it is on the training data's.
-    if attrs.pop("grid_mapping", None) and found is None:
-        found = system.grid_mapping
-    if found is not None:
-        attrs["grid_mapping"] = found.name
-        coords[found.name] = found.to_coordinate()
-    return Posterior(
-        tasks=model.tasks,
-        query=query,
-        predictor=predictor,
-        moments=query.evaluate(predictor, "latent", 2),
-        coords=coords,
-        attrs=attrs,
-    )
+            field.encode(values.values)
 
 
 def _kept(target: Target, dims: tuple[Hashable, ...], primary: str) -> dict[Hashable, xr.DataArray]:

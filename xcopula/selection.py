@@ -9,7 +9,7 @@ outlier distorts every prediction near it, however good the likelihood.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 EXTREME_SCORE = 5.0
 _FIRST_KERNEL = "matern32"
@@ -151,12 +152,14 @@ def select(
     kernels: Iterable[Kernel] | None,
     marginals: Iterable[Law] | None,
     labels: Labels | None = None,
+    rows: IntArray | None = None,
 ) -> list[Candidate]:
     """Fit the candidates for one task and return them best first.
 
     None stands for all there are, as "auto" does in a recipe. The laws are compared under one
     kernel, then the kernels under the best law: eleven fits where the full table would take
-    twenty-eight. ``labels`` name the groups of a law that differs between groups.
+    twenty-eight. ``labels`` name the groups of a law that differs between groups. Where ``rows``
+    are given the processes see these observations only; the laws start from all of them.
 
     Raises
     ------
@@ -168,14 +171,15 @@ def select(
     candidates: list[Candidate] = []
     start: FloatArray | None = None
     covariates = sample.covariates_of(0)
+    part = sample if rows is None else sample.take(rows)
     for law, asked in _options(marginals):
         if asked:  # what was asked for fails aloud
             law = fit_law(law, sample.values, covariates, labels)
         marginal = starting_law(law, sample.values, covariates, labels)
         if marginal is None:
             continue
-        candidate = fit_alone(sample, first, marginal, groups, structures, start)
-        candidates.append(candidate)
+        candidate = fit_alone(part, first, marginal, groups, structures, start)
+        candidates.append(_admitting(candidate, sample, marginal))
         start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
     if not candidates:
         raise SupportError(
@@ -185,8 +189,19 @@ def select(
     best = min(candidates, key=lambda c: c.rank)
     for kernel in choice:
         if kernel != first:
-            candidates.append(fit_alone(sample, kernel, best.marginal, groups, structures, start))
+            candidate = fit_alone(part, kernel, best.marginal, groups, structures, start)
+            candidates.append(_admitting(candidate, sample, best.marginal))
     return sorted(candidates, key=lambda c: c.rank)
+
+
+def _admitting(candidate: Candidate, sample: Sample, law: Marginal) -> Candidate:
+    """Return a candidate whose law has all values in its support, with another law if need be."""
+    bound = candidate.marginal.at(sample.covariates_of(0))
+    if np.isfinite(bound.to_normal(sample.values)).all():
+        return candidate
+    theta = candidate.theta.copy()
+    theta[theta.size - law.theta.size :] = law.theta
+    return replace(candidate, marginal=law, theta=theta)
 
 
 def _options(marginals: Iterable[Law] | None) -> Iterator[tuple[Law, bool]]:

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.errors import CostError, SupportError
-from xcopula.inference import METHODS, Method, Settings, exact, machine_memory, resolve_method
+from xcopula.budget import check_cost
+from xcopula.errors import SupportError
+from xcopula.inference import Method, Settings, exact, resolve_method
 from xcopula.kernels import Kernel
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
@@ -113,7 +114,7 @@ def _groups(observations: Observations) -> tuple[InputGroup, ...]:
 def begin(observations: Observations, plan: Plan) -> Plan:
     """Fit the laws that were asked for and resolve the settings: bad input ends the fit here."""
     settings = _settings(plan, observations)
-    _check_cost(observations, plan, settings)
+    check_cost(observations, plan.method, settings, plan.max_hours)
     fitted: list[Law | None] = []
     sample = observations.sample
     for i, (name, law) in enumerate(zip(observations.names, plan.laws, strict=True)):
@@ -137,33 +138,6 @@ def begin(observations: Observations, plan: Plan) -> Plan:
     return replace(plan, laws=tuple(fitted), settings=settings)
 
 
-def _check_cost(observations: Observations, plan: Plan, settings: Settings) -> None:
-    """Refuse a fit that would take more memory than there is, or more time than was allowed."""
-    sizes = [int(n) for n in np.diff(observations.sample.offsets)]
-    cost = plan.algorithm.cost(sizes, settings)
-    _log.info("Method %r on %s values: %s", plan.method, sizes, cost.describe())
-    memory = machine_memory()
-    if plan.max_hours is None or (cost.bytes < 0.8 * memory and cost.hours <= plan.max_hours):
-        return
-    advice = []
-    pairs = "method='transductive', which takes variables in pairs"
-    cheaper = METHODS["transductive"].cost(sizes, settings)
-    if plan.method == "full" and cheaper.hours < cost.hours:
-        advice.append(f"{pairs} ({cheaper.describe()})")
-    sparse = METHODS["fitc"].cost(sizes, settings)
-    if sparse.hours < cost.hours:
-        advice.append(f"a sparse method such as method='fitc' ({sparse.describe()})")
-    times = [axis.name for axis in observations.coordinates.axes if axis.epoch]
-    thin = f"thin={{{times[0]!r}: 7}}" if times else "thin=3"
-    advice.append(f"fewer data, such as {thin} for every so many along a dim")
-    raise CostError(
-        f"method={plan.method!r} on {sum(sizes):,} values ({', '.join(f'{n:,}' for n in sizes)}) "
-        f"needs {cost.describe()}; there are {memory / 1e9:.2g} GB, and `max_hours` is "
-        f"{plan.max_hours:g}. Use {'; or '.join(advice)}. `max_hours=None` fits all the same."
-        + (f" (Several variables are cheaper by {pairs}.)" if plan.method == "full" else "")
-    )
-
-
 def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
     """Refuse values at the very end of a support, such as zeros under an exponential law."""
     bad = values[~np.isfinite(law.to_normal(values))]
@@ -180,9 +154,10 @@ def fit_alone(observations: Observations, plan: Plan, task: int) -> tuple[Candid
     """Step one for one task: fit the candidates, best first."""
     kernel, law = plan.kernels[task], plan.laws[task]
     alone = observations.sample.select([task])
+    rows = None
     if alone.size > _MOST_ALONE:
         rng = np.random.default_rng(plan.seed)
-        alone = alone.take(np.sort(rng.permutation(alone.size)[:_MOST_ALONE]))
+        rows = np.sort(rng.permutation(alone.size)[:_MOST_ALONE])
     candidates = select(
         alone,
         _groups(observations),
@@ -190,6 +165,7 @@ def fit_alone(observations: Observations, plan: Plan, task: int) -> tuple[Candid
         None if kernel is None else [kernel],
         None if law is None else [law],
         observations.labels(task),
+        rows,
     )
     return tuple(candidates)
 

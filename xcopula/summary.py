@@ -52,14 +52,16 @@ def summarise(model: CopulaModel) -> str:
                 str(sample.task(i).stop - sample.task(i).start),
                 str(p["kernel"].values[i]),
                 _lengths(model, p, i),
-                f"{p['nugget'].values[i]:.3f}",
+                f"{p['nugget'].values[i]:.2g}",
                 law.name,
                 _listed(law.parameters, model.observations.fields[i]),
             )
         )
     lines += _table(rows)
-    for name, law in zip(model.tasks, model.marginals, strict=True):
-        lines += _laws_by_group(name, law)
+    for name, law, fields in zip(
+        model.tasks, model.marginals, model.observations.fields, strict=True
+    ):
+        lines += _laws_by_group(name, law, fields)
     if len(model.tasks) > 1:
         lines.append("")
         correlations = p["correlation"].values[:, 0, 1:].T
@@ -99,11 +101,16 @@ def _listed(parameters: Mapping[str, float], fields: Sequence[Field]) -> str:
     """Return parameters by name, slopes with their units, unless they are too many for a line."""
     if len(parameters) > _MOST_LISTED:
         return f"{len(parameters)}, below"
-    per = {field.name: f" per {field.units}" for field in fields if field.units}
+    per = _per(fields)
     return ", ".join(f"{k} {v:.4g}{per.get(k, '')}" for k, v in parameters.items())
 
 
-def _laws_by_group(name: str, law: Marginal) -> list[str]:
+def _per(fields: Sequence[Field]) -> dict[str, str]:
+    """Return the units of slopes, by field."""
+    return {field.name: f" per {field.units}" for field in fields if field.units}
+
+
+def _laws_by_group(name: str, law: Marginal, fields: Sequence[Field]) -> list[str]:
     """Return a table of many parameters: groups in rows, where there are groups."""
     parameters = law.parameters
     if len(parameters) <= _MOST_LISTED:
@@ -113,7 +120,8 @@ def _laws_by_group(name: str, law: Marginal) -> list[str]:
         what, _, group = key.partition("[")
         cells.setdefault(group.rstrip("]") or "all", {})[what] = value
     columns = list(dict.fromkeys(what for row in cells.values() for what in row))
-    rows = [(f"law of {name}", *columns)]
+    per = _per(fields)
+    rows = [(f"law of {name}", *(f"{c}{per.get(c, '')}" for c in columns))]
     for group, row in cells.items():
         rows.append((group, *(f"{row[c]:.4g}" if c in row else "" for c in columns)))
     return ["", *_table(rows)]

@@ -63,7 +63,9 @@ class TestRead:
     @pytest.mark.parametrize("units", ["degrees_east", "hPa"])
     def test_units_that_cannot_be_converted(self, units):
         """The message has both units and both names."""
-        with pytest.raises(CoordinateError, match=f"'c' is in '{units}', the model has 'x' in 'km"):
+        with pytest.raises(
+            CoordinateError, match=f"'c' is in '{units}', the training data had 'x' in 'km"
+        ):
             Axis("x", "x", "km").read(array(TEN, units=units))
 
     def test_latitudes_beyond_the_pole(self):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sources import random_rotation, turned
+from sources import TEN, random_rotation, turned
 
 from xcopula.coordinates import Axis, CoordinateGroup, Cycle, Globe
 from xcopula.coordinates.groups import EARTH_RADIUS
@@ -69,7 +69,12 @@ class TestCycle:
     def test_a_period_leads_back(self):
         """Days a whole period apart coincide, half a period is the diameter."""
         gaps = distances(YEAR.embed(np.array([[0.0, 365.0, 730.0, 182.5]])))
-        np.testing.assert_allclose(gaps[0], [0.0, 0.0, 0.0, 365.0 / np.pi], atol=1e-9)
+        np.testing.assert_allclose(gaps[0], [0.0, 0.0, 0.0, 365.0 / np.pi], atol=1e-5)
+
+    def test_turns_are_told_apart(self):
+        """The same day of another year is another site: farther than sites are told apart."""
+        columns = YEAR.embed(np.array([[10.0, 375.0]])) / YEAR.frame(YEAR.embed(TEN[None])).scale[0]
+        assert 1e-9 < distances(columns)[0, 1] < 1e-6
 
     def test_near_days_are_as_far_as_on_a_line(self):
         """Over a few days the circle is straight: length scales are in days."""
@@ -80,7 +85,7 @@ class TestCycle:
     def test_its_frame_is_the_circle(self):
         """Scale and centre do not depend on where the data stand."""
         frame = YEAR.frame(YEAR.embed(np.array([[3.0, 9.0]])))
-        np.testing.assert_array_equal(frame.centre, [0.0, 0.0])
+        np.testing.assert_array_equal(frame.centre, np.zeros(3))
         np.testing.assert_allclose(frame.scale, 365.0 / np.pi)
 
 

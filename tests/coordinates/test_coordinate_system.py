@@ -73,7 +73,7 @@ class TestFindIn:
             ({}, "lacks the coordinate 'x'.*it has no coords"),
             (
                 {"x": ("x", [1.0], {"units": "hPa"}), "y": [1.0]},
-                "'x' is in 'hPa', the model has 'x' in 'km'",
+                "'x' is in 'hPa', the training data had 'x' in 'km'",
             ),
             ({"x": ["a"], "y": [1.0]}, "'x' has dtype <U1"),
             ({"x": np.array(["2020-01-01"], "M8[ns]"), "y": [1.0]}, "'x' has dtype datetime64"),

@@ -41,11 +41,12 @@ def test_temperatures_are_no_degrees(units):
         ("hPa", "m", None),
         ("degrees", "m", None),
         ("radian", "degrees", None),
-        ("hours", "days", None),
+        ("hours", "days", 1.0 / 24.0),
+        ("hours", "m", None),
     ],
 )
 def test_conversion(found, wanted, factor):
-    """Lengths convert, equal units are themselves, and all else has no factor."""
+    """Lengths and times convert, equal units are themselves, and all else has no factor."""
     assert conversion(found, wanted) == (None if factor is None else pytest.approx(factor))
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 
 import xcopula
 from xcopula import steps
+from xcopula.budget import check_cost
 from xcopula.errors import CostError
 from xcopula.inference import METHODS, Settings, machine_memory
 from xcopula.inference.cost import committee_cost, exact_cost, pairwise_cost, sparse_cost
@@ -79,7 +80,7 @@ class TestCheck:
             with pytest.raises(
                 CostError,
                 match=rf"method='{method}' on 21,900 values .* GB and .* hours; there are .* GB"
-                r".*method='fitc' \(about .*\); .*thin=\{'time': 7\}.*`max_hours=None`",
+                r".*method='fitc' \(about .*\), .*inducing.*thin=\{'time': 7\}.*max_hours=None",
             ):
                 xcopula.fit(year, "v", method=method)
             peak = tracemalloc.get_traced_memory()[1]
@@ -105,16 +106,16 @@ class TestCheck:
     def test_no_limit_passes(self, year):
         """Without a limit nothing is refused, and nothing is fitted here."""
         observations, plan, settings = self.request(year, None)
-        steps._check_cost(observations, plan, settings)
+        check_cost(observations, plan.method, settings, plan.max_hours)
 
     def test_the_limit_is_in_hours(self, year):
         """A small limit refuses what a large one lets pass."""
         few = year.isel(time=slice(0, 30))
         observations, plan, settings = self.request(few, 1000.0)
-        steps._check_cost(observations, plan, settings)
+        check_cost(observations, plan.method, settings, plan.max_hours)
         observations, plan, settings = self.request(few, 1e-6)
         with pytest.raises(CostError, match=r"on 1,800 values .*`max_hours` is 1e-06"):
-            steps._check_cost(observations, plan, settings)
+            check_cost(observations, plan.method, settings, plan.max_hours)
 
     @pytest.mark.parametrize(
         ("hours", "error"),

@@ -8,7 +8,8 @@ once, so that the array core always sees inputs of about unit extent.
 from __future__ import annotations
 
 from xcopula.coordinates.axis import Axis
-from xcopula.coordinates.discovery import Coords, Recurring, cycle, find_coordinates
+from xcopula.coordinates.cycles import Recurring, cycle
+from xcopula.coordinates.discovery import Coords, find_coordinates
 from xcopula.coordinates.groups import CoordinateGroup, Cycle, Globe
 from xcopula.coordinates.projection import Projection, find_projection
 from xcopula.coordinates.system import CoordinateSystem

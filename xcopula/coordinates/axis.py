@@ -11,7 +11,7 @@ import xarray as xr
 
 from xcopula.coordinates import times
 from xcopula.coordinates.units import conversion, is_length, units_of
-from xcopula.errors import CoordinateError
+from xcopula.errors import CoordinateError, warn_user
 
 __all__ = ["Axis"]
 
@@ -35,8 +35,12 @@ class Axis:
     units : str
         Of the numbers it is read as: km along x and y and m along z where they are lengths,
         degrees on the globe, days for times, otherwise as they were; '' if there were none.
+    given : str
+        Units in the training data, which other data without units are taken to be in.
     calendar, epoch : str
         Of a time.
+    positive : {"", "up", "down"}
+        Of a vertical coordinate, if it says which way it counts.
     """
 
     name: str
@@ -44,6 +48,8 @@ class Axis:
     units: str = ""
     calendar: str = ""
     epoch: str = ""
+    positive: str = ""
+    given: str = ""
 
     @classmethod
     def of(cls, coordinate: xr.DataArray, role: str) -> Axis:
@@ -59,14 +65,15 @@ class Axis:
             calendar = times.calendar_of(coordinate)
             return cls(name, "time", "days", calendar, times.first_time(coordinate))
         _check_numeric(coordinate)
-        units = units_of(coordinate)
+        units = given = units_of(coordinate)
         if role in ("longitude", "latitude"):
             units = "degrees"
         elif coordinate.dtype.kind == "m":
             units = "days"
         elif is_length(units):
             units = _LENGTHS.get(role, units)
-        return cls(name, role, units)
+        positive = _direction(coordinate) if role == "z" else ""
+        return cls(name, role, units, positive=positive, given=given)
 
     def read(self, coordinate: xr.DataArray) -> xr.DataArray:
         """Return a coordinate of any data as numbers in this axis's units, lazily if it is lazy.
@@ -84,25 +91,44 @@ class Axis:
                 )
             return times.to_days(coordinate, self.epoch, self.calendar)
         _check_numeric(coordinate)
+        units = units_of(coordinate) or self.given
         if coordinate.dtype.kind == "m":
-            return coordinate / np.timedelta64(1, "D")
-        units = units_of(coordinate)
-        factor = conversion(units, self.units)
+            coordinate, units = coordinate / np.timedelta64(1, "D"), "days"
+        factor = conversion(units, self.units) if self.units or units != "days" else None
         if factor is None:
             raise CoordinateError(
-                f"Coordinate {coordinate.name!r} is in {units!r}, the model has {self.name!r} in "
-                f"{self.units!r}. Convert it and set its `units` attribute."
+                f"Coordinate {coordinate.name!r} is in {units!r}, the training data had "
+                f"{self.name!r} in {self.given or self.units or 'no units'!r}. Convert it and set "
+                "its `units` attribute."
+            )
+        if units and not self.units:
+            warn_user(
+                f"Coordinate {coordinate.name!r} is in {units!r}, the training data had "
+                f"{self.name!r} without units: they were taken for the same. Set `units` there."
             )
         numbers = coordinate.astype(np.float64)
         if self.role == "latitude":
             numbers = xr.apply_ufunc(
                 _checked_latitude, numbers, dask="parallelized", output_dtypes=[np.float64]
             )
+        if {self.positive, _direction(coordinate)} == {"up", "down"}:
+            factor = -factor  # a depth of ten metres is a height of minus ten
         return numbers if factor == 1.0 else numbers * factor
 
     def decode(self, numbers: FloatArray) -> npt.NDArray[Any]:
         """Return numbers of this axis as values with labels: dates, for a time."""
         return times.from_days(numbers, self.epoch, self.calendar) if self.epoch else numbers
+
+
+def _direction(coordinate: xr.DataArray) -> str:
+    """Return which way a vertical coordinate counts, if it says so."""
+    stated = str(coordinate.attrs.get("positive", "")).lower()
+    if stated in ("up", "down"):
+        return stated
+    name = str(coordinate.attrs.get("standard_name", ""))
+    if name == "depth" or name.startswith("depth_below"):
+        return "down"
+    return "up" if name.startswith(("height", "altitude")) else ""
 
 
 def _checked_latitude(values: FloatArray) -> FloatArray:
@@ -117,6 +143,11 @@ def _checked_latitude(values: FloatArray) -> FloatArray:
 
 
 def _check_numeric(coordinate: xr.DataArray) -> None:
+    if " since " in units_of(coordinate):
+        raise CoordinateError(
+            f"Coordinate {coordinate.name!r} has the units {units_of(coordinate)!r} of a time that "
+            "was not decoded. Use `xr.decode_cf(ds)`, or open the file with `decode_times=True`."
+        )
     if coordinate.dtype.kind not in "iufm":
         raise CoordinateError(
             f"Coordinate {coordinate.name!r} has dtype {coordinate.dtype}; inputs are numbers or "

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from xcopula.coordinates.axis import Axis
+from xcopula.coordinates.cycles import Recurring
 from xcopula.coordinates.groups import CoordinateGroup, Cycle, Globe
 from xcopula.coordinates.projection import find_projection
 from xcopula.coordinates.roles import (
@@ -26,55 +27,15 @@ from xcopula.coordinates.times import calendar_of, calendar_year, is_time
 from xcopula.coordinates.units import is_degrees, is_length, units_of
 from xcopula.errors import CoordinateError, warn_user
 
-__all__ = ["Coords", "Recurring", "cycle", "find_coordinates"]
+__all__ = ["Coords", "find_coordinates"]
 
 _log = logging.getLogger("xcopula")
 
 _GLOBE = ("longitude", "latitude")
 
 
-@dataclass(frozen=True)
-class Recurring:
-    """A coordinate that is to return after a period; see :func:`cycle`."""
-
-    name: str
-    period: float | str = "year"
-
-
 Member = str | Recurring
 Coords = Member | Sequence[Member] | Mapping[str, Member | Sequence[Member]] | None
-
-
-def cycle(name: str, period: float | str = "year") -> Recurring:
-    """Mark a coordinate as periodic, for ``coords=``.
-
-    Beside the coordinate itself it makes a season that changes slowly from year to year; alone,
-    one that is the same every year.
-
-    Parameters
-    ----------
-    name : str
-        A time, or any numeric coordinate.
-    period : float or {"year", "day"}
-        In days for a time ("year" is that of its calendar), in its own units for numbers.
-
-    Examples
-    --------
-    >>> cycle("time")
-    Recurring(name='time', period='year')
-
-    Use it as ``coords=["lon", "lat", "time", cycle("time")]``.
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"`cycle` takes the name of a coordinate, found {name!r}.")
-    if isinstance(period, str):
-        if period not in ("year", "day"):
-            raise ValueError(f"A period is a number, 'year' or 'day', found {period!r}.")
-    elif isinstance(period, bool) or not isinstance(period, int | float | np.number):
-        raise TypeError(f"A period is a number, 'year' or 'day', found {period!r}.")
-    elif not (np.isfinite(period) and period > 0.0):
-        raise ValueError(f"A period is positive, found {period!r}.")
-    return Recurring(name, period)
 
 
 def find_coordinates(
@@ -186,12 +147,36 @@ class _Source:
             str(n) for n, c in self.coordinates.coords.items() if c.dtype.kind in "iuf" and c.ndim
         ]
         if len(numeric) == 1:
+            self._warn_of_row_numbers(numeric[0])
             return {"space": list(numeric)}
+        degrees = [
+            n
+            for role in ("x", "y")
+            for n in self.guessed.get(role, [])
+            if is_degrees(units_of(self.coordinates[n]))
+        ]
+        if len(degrees) == 2:
+            raise CoordinateError(
+                f"Coordinates {degrees} are in degrees, which are not a distance. If they are "
+                f"longitude and latitude, pass `coords={{'longitude': {degrees[0]!r}, 'latitude': "
+                f"{degrees[1]!r}}}`; of a rotated pole, give the true ones."
+            )
         raise CoordinateError(
             "Cannot tell which coordinates are the inputs: the data have "
             f"{listed(self.coordinates.coords)}. Pass `coords=['x', 'y']` with their names, or set "
             "their CF attributes, such as `units='degrees_north'` or `axis='X'`."
         )
+
+    def _warn_of_row_numbers(self, name: str) -> None:
+        coordinate = self.coordinates[name]
+        if coordinate.dtype.kind in "iu" and name in self.coordinates.dims:
+            values = coordinate.values
+            if np.array_equal(values, np.arange(values.size) + values[0]):
+                warn_user(
+                    f"The only numeric coordinate is {name!r}, which counts from {values[0]} to "
+                    f"{values[-1]}: it was taken for the input. If these are row numbers, make the "
+                    "true coordinates known with `set_coords`, or pass `coords=`."
+                )
 
     def _space(self) -> list[str]:
         """Find the horizontal coordinates.
@@ -199,11 +184,13 @@ class _Source:
         Attributes are the word of whoever made the data, and names a guess. Planar axes in units
         of length come first; those without may be mere indices beside longitude and latitude.
         """
-        stated, planar = self._pair(self.stated, _GLOBE), self._plane(self.stated)
-        if planar and (not stated or all(is_length(units_of(self.coordinates[n])) for n in planar)):
+        planar = self._plane()
+        stated = [n for n in planar if n in self.stated["x"] + self.stated["y"]]
+        if stated and all(is_length(units_of(self.coordinates[n])) for n in stated):
             found = planar
         else:
-            found = stated or self._pair(self.guessed, _GLOBE) or self._plane(self.guessed)
+            globe = self._pair(self.stated, _GLOBE) or self._pair(self.guessed, _GLOBE)
+            found = globe or planar
         if len(found) < 2:
             self._refuse_half_a_globe()
         return found
@@ -218,8 +205,10 @@ class _Source:
                     f"a {other}; or choose by `coords=`."
                 )
 
-    def _plane(self, roles: Roles) -> list[str]:
-        found = [n for role in ("x", "y") if (n := self._claimed(roles, role)) is not None]
+    def _plane(self) -> list[str]:
+        """Find x and y, each by its attributes or else by its name."""
+        both = [self._claimed(self.stated, r) or self._claimed(self.guessed, r) for r in ("x", "y")]
+        found = [n for n in both if n is not None]
         degrees = [n for n in found if is_degrees(units_of(self.coordinates[n]))]
         return [] if degrees else found
 
@@ -258,6 +247,11 @@ class _Source:
         if coordinate.size < 2 or coordinate.dtype.kind not in "iufmMO":
             return False
         if coordinate.chunks is not None:
+            if coordinate.dtype.kind == "O":
+                raise CoordinateError(
+                    f"Coordinate {name!r} may hold dates but is not in memory. Load it first: "
+                    f"`ds.assign_coords({name}=ds[{name!r}].compute())`."
+                )
             return True
         if is_time(coordinate):
             calendar_of(coordinate)  # dates of several calendars cannot even be compared

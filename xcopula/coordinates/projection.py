@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,8 @@ import xarray as xr
 __all__ = ["Projection", "find_projection"]
 
 # Texts and layouts that may differ between descriptions of one projection.
-_IGNORED = ("crs_wkt", "spatial_ref", "geotransform", "long_name", "units", "comment")
+_TEXTS = ("crs_wkt", "spatial_ref")
+_IGNORED = (*_TEXTS, "geotransform", "long_name", "units", "comment")
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,23 @@ class Projection:
 
     def differences(self, other: Projection) -> list[str]:
         """Return the attributes that both have and that differ, as "key: this / that"."""
-        mine, theirs = dict(self.attributes), dict(other.attributes)
+        mine, theirs = self._parameters(), other._parameters()
+        if not ("grid_mapping_name" in mine and "grid_mapping_name" in theirs):
+            mine, theirs = self._title(), other._title()  # a text is all there is
         return [
             f"{key}: {mine[key]} / {theirs[key]}"
             for key in mine
             if key in theirs and not _same(mine[key], theirs[key])
         ]
+
+    def _parameters(self) -> dict[str, Any]:
+        return {k: v for k, v in self.attributes if k.lower() not in _IGNORED}
+
+    def _title(self) -> dict[str, str]:
+        """Return the name that a text of the projection begins with."""
+        texts = [str(v) for k, v in self.attributes if k.lower() in _TEXTS]
+        found = [match[1] for text in texts if (match := re.search(r'"([^"]+)"', text))]
+        return {"name": found[0]} if found and found[0].lower() != "unknown" else {}
 
     def to_coordinate(self) -> xr.DataArray:
         """Return the grid mapping variable, as a scalar coordinate."""
@@ -60,7 +73,8 @@ def find_projection(
         candidates.update({str(n): v for n, v in array.data_vars.items()})
     candidates.update({str(n): c for n, c in array.coords.items()})
     # A variable may be a grid mapping by its own attributes alone.
-    names += [n for n, c in candidates.items() if "grid_mapping_name" in getattr(c, "attrs", {})]
+    own = {"grid_mapping_name", *_TEXTS}
+    names += [n for n, c in candidates.items() if own & set(getattr(c, "attrs", {}))]
     for name in names:
         if name in candidates:
             return Projection(name, _attributes(candidates[name].attrs))
@@ -74,9 +88,7 @@ def _reference(variable: Any) -> str:
 
 def _attributes(attrs: Mapping[Any, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(
-        (str(k), tuple(np.ravel(v).tolist()) if np.ndim(v) else v)
-        for k, v in attrs.items()
-        if str(k).lower() not in _IGNORED
+        (str(k), tuple(np.ravel(v).tolist()) if np.ndim(v) else v) for k, v in attrs.items()
     )
 
 

@@ -175,11 +175,16 @@ class _Finder:
     def find(self, axis: Axis) -> xr.DataArray:
         stated = self.stated.get(axis.role, [])
         found = [n for n in stated if is_time(self.data[n]) == bool(axis.epoch)]
-        if len(found) == 1:
-            return self.data[found[0]]
-        if axis.name in self.coordinates.coords or axis.name in getattr(self.data, "data_vars", ()):
+        # One number beside a grid, such as the place of a satellite, does not stand for the grid.
+        spread = [n for n in found if self.data[n].ndim]
+        if len(spread) == 1:
+            return self.data[spread[0]]
+        named = axis.name in self.coordinates.coords or axis.name in getattr(
+            self.data, "data_vars", ()
+        )
+        if named and (self.data[axis.name].ndim or len(found) != 1):
             return self.data[axis.name]
-        found = found or stated or self._guess(axis)
+        found = found or stated or self._roles().get(axis.role, [])
         if len(found) == 1:
             return self.data[found[0]]
         known = axis.role in ROLES and axis.role != axis.name
@@ -189,12 +194,15 @@ class _Finder:
                 f"{self.what} has {found}, which all claim to be the coordinate {wanted} of the "
                 "model. Drop all but one with `drop_vars`, or rename the right one."
             )
+        advice = "Add it, rename one, or set its CF attributes."
+        if axis.role in ("x", "y") and self._roles().get("longitude"):
+            advice = "Project its longitude and latitude to the model's plane first."
         raise CoordinateError(
             f"{self.what} lacks the coordinate {wanted} of the model; it has "
-            f"{listed(self.coordinates.coords)}. Add it, rename one, or set its CF attributes."
+            f"{listed(self.coordinates.coords)}. {advice}"
         )
 
-    def _guess(self, axis: Axis) -> list[str]:
+    def _roles(self) -> Roles:
         if self._guessed is None:
             self._guessed = guessed_roles(self.coordinates)
-        return self._guessed.get(axis.role, [])
+        return self._guessed

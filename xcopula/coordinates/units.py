@@ -13,6 +13,12 @@ _METRES = {
     **dict.fromkeys(("mm", "millimetre", "millimetres", "millimeter", "millimeters"), 0.001),
     **dict.fromkeys(("ft", "foot", "feet"), 0.3048),
 }
+_SECONDS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+}
 _EAST, _NORTH = (
     frozenset(f"{d}{w}" for d in ("degree", "degrees") for w in (f"_{way}", f"_{way[0]}", way[0]))
     for way in ("east", "north")
@@ -54,6 +60,7 @@ def conversion(found: str, wanted: str) -> float | None:
         return 1.0
     if is_degrees(found) and is_degrees(wanted):
         return 1.0
-    if is_length(found) and is_length(wanted):
-        return _METRES[found.lower()] / _METRES[wanted.lower()]
+    for table in (_METRES, _SECONDS):
+        if found.lower() in table and wanted.lower() in table:
+            return table[found.lower()] / table[wanted.lower()]
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from xcopula.inference.settings import Settings
@@ -65,7 +66,8 @@ def sparse_cost(sizes: Sequence[int], settings: Settings) -> Cost:
     given = settings.inducing
     m = float(given if isinstance(given, int) else sum(p.shape[1] for p in given))
     n = float(sum(sizes))
-    return Cost(8.0 * (4.0 * n * m + 3.0 * m * m), 6.0 * n * m * m)
+    # As measured at 22,000 values and 200 points: the contraction of the gradient weighs most.
+    return Cost(8.0 * (9.0 * n * m + 3.0 * m * m), 20.0 * n * m * m)
 
 
 def committee_cost(sizes: Sequence[int], settings: Settings) -> Cost:
@@ -76,8 +78,12 @@ def committee_cost(sizes: Sequence[int], settings: Settings) -> Cost:
 
 
 def machine_memory() -> float:
-    """Return the memory of the machine in bytes, infinity where it cannot be told."""
+    """Return the memory of the machine, or of its container, in bytes; infinity if unknown."""
     try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):  # not a POSIX system
         return float("inf")
+    try:
+        return min(memory, float(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # no container, or no limit
+        return memory

@@ -1,0 +1,287 @@
+"""Traps that real files set: each of these once gave a wrong model without a word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cftime
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from sources import EAST, NORTH, TEN, dataset, stations
+from threadpoolctl import threadpool_limits
+
+import xcopula
+from xcopula import by, cycle, regress
+from xcopula.coordinates import find_coordinates
+from xcopula.errors import CoordinateError, MarginalWarning
+from xcopula.model import warn_of_extreme_scores
+
+FIXED = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
+DOWN = {"units": "m", "positive": "down"}
+UP = {"units": "m", "positive": "up"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Keep BLAS threads from waiting for each other over tiny matrices."""
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture(scope="module")
+def sites() -> xr.Dataset:
+    """Stations on the globe."""
+    return stations()
+
+
+@pytest.fixture(scope="module")
+def model(sites):
+    """A model on the globe."""
+    return xcopula.fit(sites, "rain", **FIXED)
+
+
+class TestRoles:
+    def test_one_number_does_not_stand_for_a_grid(self, model):
+        """The place of a satellite states a latitude, but the grid is what has dims."""
+        grid = xr.Dataset(coords={"lon": [8.0, 8.5], "lat": [47.0, 47.4, 47.8]})
+        odd = grid.assign_coords(sat_lon=((), 0.0, EAST), sat_lat=((), 0.0, NORTH))
+        xr.testing.assert_allclose(
+            model.predict(odd)["rain"].drop_vars(["sat_lon", "sat_lat"]),
+            model.predict(grid)["rain"],
+        )
+
+    def test_indices_yield_to_names_of_the_globe(self):
+        """Axes without units of length beside bare lat(y, x), lon(y, x) are indices."""
+        lon, lat = np.meshgrid(TEN, TEN + 40.0)
+        for attrs in ({}, {"units": "1"}):
+            data = xr.Dataset(
+                {"v": (("y", "x"), lon)},
+                coords={
+                    "x": ("x", TEN, {"axis": "X"} | attrs),
+                    "y": ("y", TEN, {"axis": "Y"} | attrs),
+                    "lon": (("y", "x"), lon),
+                    "lat": (("y", "x"), lat),
+                },
+            )
+            assert find_coordinates(data["v"]).names == ("lon", "lat")
+
+    def test_half_a_plane_is_completed_by_name(self):
+        """One axis with attributes and one without make a plane."""
+        data = dataset({"x": {"axis": "X", "units": "km"}}, x=TEN, y=TEN[::-1])
+        assert find_coordinates(data).names == ("x", "y")
+
+    def test_x_and_y_in_degrees(self):
+        """The message says what to pass."""
+        data = dataset({"x": {"units": "degrees"}, "y": {"units": "degrees"}}, x=TEN, y=TEN)
+        with pytest.raises(CoordinateError, match=r"coords=\{'longitude': 'x', 'latitude': 'y'\}"):
+            find_coordinates(data)
+
+    def test_degrees_for_a_planar_model(self):
+        """A target on the globe is to be projected, not renamed."""
+        plane = find_coordinates(dataset(x=TEN, y=TEN), ["x", "y"])
+        with pytest.raises(
+            CoordinateError, match=r"lacks the coordinate 'x'.*Project its longitude"
+        ):
+            plane.find_in(xr.Dataset(coords={"lon": TEN, "lat": TEN}))
+
+
+class TestHeights:
+    def test_a_depth_is_a_negative_height(self):
+        """Where both say which way they count, one is turned."""
+        values = np.sin(TEN)
+        depth = xr.Dataset({"v": ("depth", values)}, coords={"depth": ("depth", TEN, DOWN)})
+        model = xcopula.fit(depth, "v", **FIXED)
+        below = xr.Dataset(coords={"depth": ("depth", TEN + 0.3, DOWN)})
+        above = xr.Dataset(coords={"height": ("height", -TEN - 0.3, UP)})
+        np.testing.assert_array_equal(
+            model.predict(above)["v"].values, model.predict(below)["v"].values
+        )
+
+    def test_durations_in_hours(self):
+        """A model of lead times in hours reads timedelta64 as hours."""
+        attrs = {"lead": {"units": "hours"}}
+        data = dataset(attrs, lead=TEN)
+        axis = find_coordinates(data, "lead").axes[0]
+        steps = xr.DataArray((TEN * 3600e9).astype("m8[ns]"), dims="lead", name="lead")
+        np.testing.assert_allclose(axis.read(steps), TEN)
+        with pytest.raises(CoordinateError, match=r"is in 'days', .* 'no units'"):
+            find_coordinates(dataset(lead=TEN), "lead").axes[0].read(steps)
+
+    def test_undecoded_times(self):
+        """Numbers since an epoch are times that nobody decoded."""
+        data = dataset({"t": {"units": "days since 2000-01-01"}}, x=TEN, y=TEN, t=TEN)
+        with pytest.raises(CoordinateError, match=r"'days since 2000-01-01' .*xr.decode_cf"):
+            find_coordinates(data, ["x", "y", "t"])
+
+
+class TestLazyCoordinates:
+    def test_dates_that_are_not_in_memory(self):
+        """Lazy point-wise dates are found like eager ones, or refused, but not forgotten."""
+        dates = np.asarray(cftime.num2date(np.arange(10), "days since 2001-01-01", "noleap"))
+        data = dataset(x=TEN, y=TEN[::-1], time=dates)
+        options = FIXED | {"kernels": "matern12"}
+        eager = xcopula.fit(data, "v", **options)
+        lazy = xcopula.fit(data.chunk(), "v", **options)
+        assert lazy.coordinates.names == eager.coordinates.names == ("x", "y", "time")
+        with pytest.raises(CoordinateError, match=r"'time' may hold dates but is not in memory"):
+            xcopula.fit(data.chunk(), "v", compute=False, **options)
+
+    def test_a_constant_height(self, sites):
+        """A height that is the same everywhere is no input, lazy or not."""
+        flat = sites.assign_coords(alt=("station", np.full(sites.sizes["station"], 2.0), UP))
+        for data in (flat, flat.chunk()):
+            assert xcopula.fit(data, "rain", **FIXED).coordinates.names == ("lon", "lat")
+
+
+class TestTables:
+    def test_coordinates_among_the_variables(self, sites, model):
+        """What a table of columns has as variables is found, by name or as asked."""
+        frame = pd.DataFrame({n: sites[n].values for n in ("lon", "lat", "rain")})
+        table = frame.to_xarray()
+        for coords in (None, {"longitude": "lon", "latitude": "lat"}):
+            found = xcopula.fit(table, "rain", coords=coords, **FIXED)
+            assert found.coordinates.names == ("lon", "lat")
+            assert found.log_likelihood == pytest.approx(model.log_likelihood)
+
+    def test_row_numbers_are_taken_aloud(self):
+        """A bare index as the only coordinate is warned of."""
+        table = xr.Dataset({"v": ("row", np.sin(TEN))}, coords={"row": np.arange(10)})
+        with pytest.warns(UserWarning, match="'row', which counts from 0 to 9"):
+            find_coordinates(table["v"])
+
+    def test_a_frame_is_told_how_to_become_a_dataset(self):
+        """A DataFrame gets advice of its own."""
+        with pytest.raises(TypeError, match=r"found DataFrame. Use `frame.to_xarray\(\)`"):
+            xcopula.fit(pd.DataFrame({"v": TEN}), "v")
+
+
+class TestProjections:
+    def test_texts_are_compared_by_their_names(self):
+        """Zones that only a text tells apart are told apart, and the text is kept."""
+        metres = {"x": {"axis": "X", "units": "m"}, "y": {"axis": "Y", "units": "m"}}
+        data = dataset(metres, x=1e4 * TEN, y=1e4 * np.sin(TEN))
+        data["v"] = ("site", np.cos(TEN), {"grid_mapping": "crs"})
+        zones = [
+            data.assign_coords(crs=((), 0, {"crs_wkt": f'PROJCRS["WGS 84 / UTM zone {z}N",...]'}))
+            for z in (32, 33)
+        ]
+        model = xcopula.fit(zones[0], "v", **FIXED)
+        assert "zone 32N" in model.predict(zones[0])["crs"].attrs["crs_wkt"]
+        with pytest.raises(CoordinateError, match=r"another projection.*zone 32N / .*zone 33N"):
+            model.predict(zones[1])
+
+    def test_a_mapping_that_is_not_there(self):
+        """A reference to a lost grid mapping is warned of."""
+        data = dataset(x=TEN, y=np.sin(TEN))
+        data["v"] = ("site", np.cos(TEN), {"grid_mapping": "crs"})
+        with pytest.warns(
+            UserWarning, match="refers to the grid mapping 'crs', which is not there"
+        ):
+            xcopula.fit(data, "v", **FIXED)
+
+
+class TestGroups:
+    def test_a_mask_leaves_out_groups_never_seen(self, sites):
+        """Cells of an unseen group cost nothing and raise nothing where they are masked."""
+        land = np.where(np.arange(sites.sizes["station"]) % 2, "forest", "field")
+        data = sites.assign_coords(land=("station", land))
+        model = xcopula.fit(data, "rain", **FIXED | {"marginals": by("land", "normal")})
+        grid = xr.Dataset(
+            {"land": ("p", ["forest", "sea", "field"])},
+            coords={"lon": ("p", [8.0, 8.1, 8.2]), "lat": ("p", [47.0, 47.1, 47.2])},
+        )
+        for chunks in (None, {"p": 1}):
+            out = model.predict(grid, 0.5, mask=grid["land"] != "sea", chunks=chunks)
+            assert np.isnan(out["rain"].values).tolist() == [False, True, False]
+
+    def test_models_of_other_groups_have_other_tokens(self, sites):
+        """Keys 0 and 1 and keys "0" and "1" are not the same."""
+        from dask.base import tokenize
+
+        key = np.arange(sites.sizes["station"]) % 2
+        options = FIXED | {"marginals": by("k", "normal")}
+        models = [
+            xcopula.fit(sites.assign_coords(k=("station", k)), "rain", **options)
+            for k in (key, key.astype(str))
+        ]
+        assert models[0].log_likelihood == models[1].log_likelihood
+        assert tokenize(models[0]) != tokenize(models[1])
+
+    def test_many_values_start_from_all_of_them(self):
+        """A law that is left to choose sees every value, also beyond those of step one."""
+        from xcopula.kernels import resolve_kernel
+        from xcopula.kernels.covariance import InputGroup
+        from xcopula.process import Sample
+        from xcopula.selection import select
+
+        rng = np.random.default_rng(0)
+        codes = np.repeat(np.arange(20.0), 6)
+        sample = Sample.of(
+            [rng.uniform(size=(120, 1))], [rng.gamma(3.0, size=120)], [codes[:, None]]
+        )
+        rows = np.arange(0, 120, 3)  # two values of each group: too few for a law
+        found = select(
+            sample,
+            (InputGroup(1),),
+            1,
+            [resolve_kernel("matern32")],
+            [by("k", "auto")],
+            {"k": tuple(map(str, range(20)))},
+            rows,
+        )
+        assert len(found) > 1
+        parzen = select(
+            sample.select([0]),
+            (InputGroup(1),),
+            1,
+            [resolve_kernel("matern32")],
+            [xcopula.marginals.Parzen],
+            None,
+            rows,
+        )
+        assert parzen[0].marginal.sample.size == 120
+
+
+class TestTime:
+    def test_the_same_day_of_several_years(self):
+        """A season that is the same every year takes several years of a 360-day calendar."""
+        months = np.arange(36) * 30
+        dates = np.asarray(cftime.num2date(months, "days since 2001-01-15", "360_day"))
+        rng = np.random.default_rng(1)
+        values = 10.0 * np.cos(2 * np.pi * months / 360.0) + rng.normal(size=(4, 36))
+        data = xr.Dataset(
+            {"tas": (("cell", "time"), values)},
+            coords={
+                "x": ("cell", [0.0, 1.0, 0.0, 1.0], {"units": "km"}),
+                "y": ("cell", [0.0, 0.0, 1.0, 1.0], {"units": "km"}),
+                "time": dates,
+            },
+        )
+        model = xcopula.fit(data, "tas", coords=["x", "y", cycle("time")], **FIXED)
+        assert 0.0 < model.parameters["nugget"].item() < 0.2
+        later = cftime.num2date([360 * 9, 360 * 9 + 180], "days since 2001-01-15", "360_day")
+        target = data.isel(cell=0).drop_vars("tas").drop_dims("time").assign_coords(time=later)
+        np.testing.assert_allclose(
+            model.predict(target, 0.5)["tas"].values, [10.0, -10.0], atol=1.0
+        )
+
+    def test_a_law_far_wider_than_its_values(self, model, recwarn):
+        """A process of far longer range than the data is warned of, and one that fits is not."""
+        warn_of_extreme_scores(model)
+        assert not recwarn
+        wide = model.theta.copy()
+        wide[-1] += np.log(10.0)  # the log scale of the normal law
+        with pytest.warns(MarginalWarning, match=r"'rain' is 1\d times wider .*`cycle`"):
+            warn_of_extreme_scores(replace(model, theta=wide))
+
+
+def test_cokriging_takes_a_normal_regression(sites):
+    """The only family that a method knows may vary."""
+    data = sites.assign_coords(h=("station", sites["lat"].values ** 2))
+    for law in (regress("normal", on="h"), regress("auto", on="h")):
+        model = xcopula.fit(data, "rain", method="cokriging", marginals=law, kernels="matern32")
+        assert model.marginals[0].name == "normal ~ h"
+    with pytest.raises(ValueError, match=r"has normal marginals, found \['gamma ~ h'\]"):
+        xcopula.fit(data, "rain", method="cokriging", marginals=regress("gamma", on="h"))

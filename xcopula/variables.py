@@ -1,0 +1,175 @@
+"""The variables of a model, each with all it needs as coordinates; nothing is computed here.
+
+A Dataset may keep longitude and latitude, or the fields of a law, among its variables: what a
+variable needs of them is attached to it, so that from here on each is a DataArray of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import xarray as xr
+
+from xcopula.coordinates import Coords, Recurring, find_projection
+from xcopula.coordinates.roles import coordinates_of, guessed_roles
+from xcopula.errors import warn_user
+from xcopula.fields import attach_fields
+from xcopula.marginals import Law
+
+__all__ = ["Data", "Laws", "Thin", "is_lazy", "loaded", "pick", "thinned", "wanted", "with_fields"]
+
+Data = xr.Dataset | Mapping[str, xr.DataArray]
+Laws = Sequence[Law | None]
+Thin = int | Mapping[str, int] | None
+
+# Roles that variables beside a task may play together.
+_SETS = (("longitude", "latitude"), ("x", "y"), ("time",))
+
+
+def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, xr.DataArray]:
+    """Return the variables of a model with their coordinates and grid mapping.
+
+    Parameters
+    ----------
+    coords : optional
+        What the inputs are to be; variables of a Dataset may be among them.
+
+    Raises
+    ------
+    KeyError
+        If a variable is not in the data.
+    TypeError
+        If the data are of another type.
+    """
+    _check_type(data)
+    available = list(data.data_vars) if isinstance(data, xr.Dataset) else list(data)
+    for name in names:
+        if name not in available:
+            raise KeyError(f"No variable {name!r} in the data; it has {available}.")
+    arrays = {name: data[name] for name in names}
+    for name, array in arrays.items():
+        if not isinstance(array, xr.DataArray):
+            raise TypeError(
+                f"Variable {name!r} is a {type(array).__name__}; a mapping holds DataArrays, which "
+                "carry their coordinates."
+            )
+        if isinstance(data, xr.Dataset):
+            array = _with_inputs(array, data.drop_vars(list(names)), coords)
+        arrays[name] = _with_projection(array, data)
+    return arrays
+
+
+def _check_type(data: object) -> None:
+    if isinstance(data, xr.Dataset | Mapping):
+        return
+    advice = "Use `array.to_dataset(name=...)` for a DataArray."
+    if hasattr(data, "to_xarray"):
+        advice = "Use `frame.to_xarray()`, with `set_coords` for its coordinates."
+    raise TypeError(
+        f"`data` is a Dataset or a mapping of DataArrays, found {type(data).__name__}. {advice}"
+    )
+
+
+def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.DataArray:
+    """Attach variables that are inputs: those that were asked for, or whose names say so."""
+    fitting = {
+        str(n): v
+        for n, v in others.data_vars.items()
+        if set(v.dims) <= set(array.dims) and v.dims and v.dtype.kind in "iufmMO"
+    }
+    if coords is not None:
+        chosen = [n for n in _asked(coords) if n in fitting and n not in array.coords]
+    else:
+        taken, free = (
+            guessed_roles(coordinates_of(array)),
+            guessed_roles(xr.Dataset(coords=fitting)),
+        )
+        chosen = [
+            free[role][0]
+            for roles in _SETS
+            if all(len(free[role]) == 1 for role in roles)
+            and not any(array[n].ndim for role in roles for n in taken[role])
+            for role in roles
+        ]
+    return array.assign_coords({n: fitting[n].reset_coords(drop=True) for n in chosen})
+
+
+def _asked(coords: Any) -> list[str]:
+    members = [coords] if isinstance(coords, str | Recurring) else coords
+    if isinstance(coords, Mapping):
+        members = [
+            m
+            for given in coords.values()
+            for m in ([given] if isinstance(given, str | Recurring) else given)
+        ]
+    if not isinstance(members, Sequence):
+        return []
+    return [m.name if isinstance(m, Recurring) else str(m) for m in members]
+
+
+def _with_projection(array: xr.DataArray, data: Data) -> xr.DataArray:
+    projection = find_projection(array, data)
+    if projection is None:
+        named = array.attrs.get("grid_mapping") or array.encoding.get("grid_mapping")
+        if named:
+            warn_user(
+                f"Variable {array.name!r} refers to the grid mapping {named!r}, which is not "
+                "there: targets in other projections will not be noticed. Keep it as a coordinate, "
+                f"with `set_coords({str(named)!r})` on the Dataset."
+            )
+        return array
+    if "grid_mapping" in array.encoding:  # where decoding may have put it
+        array = array.assign_attrs(grid_mapping=projection.name)
+    return array.assign_coords({projection.name: projection.to_coordinate()})
+
+
+def wanted(law: Law | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields that a law varies with, and those of them that are keys."""
+    if law is None or isinstance(law, type):
+        return (), ()
+    return law.fields, getattr(law, "keys", ())
+
+
+def with_fields(
+    arrays: Mapping[str, xr.DataArray], laws: Laws, data: Data
+) -> dict[str, xr.DataArray]:
+    """Return the variables with the fields of their laws as further coordinates."""
+    return {
+        name: attach_fields(name, array, wanted(law)[0], data)
+        for (name, array), law in zip(arrays.items(), laws, strict=True)
+    }
+
+
+def thinned(data: Data, thin: Thin) -> Data:
+    """Return every so many entries of the data, along all dims or along some."""
+    if thin is None:
+        return data
+    _check_type(data)
+    parts = [data] if isinstance(data, xr.Dataset) else list(data.values())
+    known = {d for part in parts for d in getattr(part, "dims", ())}
+    if isinstance(thin, Mapping):
+        unknown = [d for d in thin if d not in known]
+        if unknown:
+            raise ValueError(
+                f"`thin` names dims {unknown}; the data have {sorted(map(str, known))}."
+            )
+    steps = dict(thin) if isinstance(thin, Mapping) else dict.fromkeys(known, thin)
+    if isinstance(data, xr.Dataset):
+        return data.thin(steps)
+    return {n: a.thin({d: k for d, k in steps.items() if d in a.dims}) for n, a in data.items()}
+
+
+def is_lazy(array: xr.DataArray) -> bool:
+    """Tell whether a variable or one of its coordinates is backed by dask."""
+    return array.chunks is not None or any(c.chunks is not None for c in array.coords.values())
+
+
+def loaded(arrays: dict[str, xr.DataArray]) -> dict[str, xr.DataArray]:
+    """Return the variables in memory; what is backed by dask is computed in one go."""
+    if not any(is_lazy(array) for array in arrays.values()):
+        return arrays
+    import dask
+
+    computed: tuple[xr.DataArray, ...] = dask.compute(*arrays.values())
+    return dict(zip(arrays, computed, strict=True))
