@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 import xcopula
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Keep BLAS threads from waiting for each other over small matrices."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 def simulate_pair(

@@ -9,20 +9,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from sources import EAST, NORTH, daily, random_rotation, stations, turned
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula.observations import observe
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 LAWS = {"rain": "lognormal", "warmth": "normal"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from sources import EAST, NORTH, TEN, dataset, stations
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula.errors import CoordinateError
@@ -22,13 +21,6 @@ LAEA = {
 }
 X = {"units": "m", "standard_name": "projection_x_coordinate"}
 Y = {"units": "m", "standard_name": "projection_y_coordinate"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="module")

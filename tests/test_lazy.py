@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from strategies import count_computes, raise_if_dask_computes
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula.lazy import LazyModel
@@ -22,13 +21,6 @@ QUICK = {
     "noise": "independent",
     "restarts": 0,
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 from sources import EAST, NORTH, TEN, dataset, stations
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula import by, cycle, regress
@@ -21,13 +20,6 @@ from xcopula.model import warn_of_extreme_scores
 FIXED = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
 DOWN = {"units": "m", "positive": "down"}
 UP = {"units": "m", "positive": "up"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import reference
-from threadpoolctl import threadpool_limits
 
 from xcopula.errors import SupportError
 from xcopula.inference import exact
@@ -39,13 +38,6 @@ from xcopula.selection import (
 )
 
 PLANE = (InputGroup(2),)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 def draw(marginal, n=70, kernel="matern32", length=0.15, seed=0):

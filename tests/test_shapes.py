@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from sources import EAST, NORTH, stations
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula.errors import CoordinateError, FieldError
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 LON, LAT = np.linspace(5.0, 11.0, 6), np.linspace(44.0, 49.0, 5)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 def gridded() -> xr.Dataset:

@@ -7,20 +7,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from sources import EAST, NORTH, daily
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula.errors import CoordinateError
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 DAY = np.timedelta64(1, "D")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula import fitting, steps
@@ -18,13 +17,6 @@ from xcopula.marginals import Exponential, LogNormal
 
 QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
 SECONDARIES = ["Ni", "Zn"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="module")

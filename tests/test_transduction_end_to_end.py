@@ -9,7 +9,6 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from strategies import chunked_grids, raise_if_dask_computes
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula.errors import CoordinateError
@@ -24,13 +23,6 @@ QUICK = {
     "noise": "independent",
     "polish": False,
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="module")

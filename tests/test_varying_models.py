@@ -8,19 +8,11 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 from sources import EAST, NORTH, stations
 from strategies import count_computes, raise_if_dask_computes
-from threadpoolctl import threadpool_limits
 
 import xcopula
 from xcopula.errors import FieldError
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -89,12 +89,16 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def read_arguments(doc: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the options that the scripts have, and make the folder."""
+def read_arguments(
+    doc: str | None, arguments: Sequence[str] | None, *extra: tuple[str, dict[str, Any]]
+) -> argparse.Namespace:
+    """Read the options that the scripts have, and some of their own; make the folder."""
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--output", type=Path, help="folder to write to; default docs/colorado")
     parser.add_argument("--workers", type=int, default=2, help="processes that run side by side")
     parser.add_argument("--quick", action="store_true", help="a small version, in build/colorado")
+    for name, settings in extra:
+        parser.add_argument(name, **settings)
     options = parser.parse_args(arguments)
     options.output = options.output or Path("build/colorado" if options.quick else "docs/colorado")
     options.output.mkdir(parents=True, exist_ok=True)

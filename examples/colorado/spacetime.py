@@ -36,6 +36,7 @@ class Job:
     year: int
     seed: int
     stations: int = 60
+    kernels: str = "matern32"
     quick: bool = False
 
 
@@ -66,7 +67,7 @@ def run(job: Job) -> list[dict[str, object]]:
         training,
         "tmax",
         marginals=regress("normal", on="elevation"),
-        kernels="matern32",
+        kernels=job.kernels,
         structures=2,
         restarts=0 if job.quick else 2,
     )
@@ -123,10 +124,13 @@ def describe(table: pd.DataFrame) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the fits."""
-    options = read_arguments(__doc__, arguments)
+    options = read_arguments(
+        __doc__, arguments, ("--kernels", {"default": "matern32", "help": "or auto, for one"})
+    )
     years = [1985, 1986] if options.quick else [y for span in YEARS.values() for y in span]
     seeds, stations = (range(1), 30) if options.quick else (range(4), 60)
-    jobs = [Job(y, s, stations, options.quick) for y, s in itertools.product(years, seeds)]
+    cases = itertools.product(years, seeds)
+    jobs = [Job(y, s, stations, options.kernels, options.quick) for y, s in cases]
     table = run_all(run, jobs, 1 if options.quick else options.workers)
     table.to_csv(options.output / "spacetime.csv", index=False, float_format="%.5g")
     text = describe(table)

@@ -7,7 +7,6 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 from xcopula.inference import Settings, transductive
 from xcopula.inference.anchors import MOST_ANCHORS, choose_anchors, usable_anchors
@@ -15,13 +14,6 @@ from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Normal
 from xcopula.process import Process, Sample
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 def sample_of(*inputs, seed=0):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from threadpoolctl import threadpool_limits
 
 from xcopula.inference import METHODS, Settings, cokriging, committee, exact
 from xcopula.inference.partition import by_cluster, by_site, centres, site_numbers
@@ -22,13 +21,6 @@ SETTINGS = {
     "groups": ("matern32 matern52", (InputGroup(2, ard=True), InputGroup(1)), {"structures": 2}),
     "lmc": ("matern32 matern32", (InputGroup(2),), {"coupling": "lmc", "noise": "independent"}),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 def make(name, sizes=(24, 20, 18), seed=0, law=None):

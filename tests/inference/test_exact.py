@@ -9,7 +9,6 @@ import pytest
 import reference
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
-from threadpoolctl import threadpool_limits
 
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.inference import METHODS, exact, resolve_method
@@ -32,13 +31,6 @@ LAWS = {
     "t": StudentT(0.5, 1.2, 5.0),
     "parzen": Parzen.fit(np.random.default_rng(3).gamma(2.0, 1.0, size=60)),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 def make(kernels, laws="normal", groups=PLANE, **options):

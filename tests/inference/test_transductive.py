@@ -9,7 +9,6 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
 from xcopula.inference import Settings, exact, transductive
 from xcopula.kernels import KERNELS
@@ -19,13 +18,6 @@ from xcopula.marginals import Gamma, LogNormal, Normal
 from xcopula.process import Process, Sample
 
 LAWS = (LogNormal(0.3, 0.6), Normal(1.0, 2.0), Gamma(2.5, 0.8), Normal(-1.0, 0.5))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 def factor(process, theta, inputs):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import reference
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
 
 from xcopula.inference import METHODS, Settings, committee, exact, sparse, transductive
 from xcopula.kernels import KERNELS
@@ -20,13 +19,6 @@ from xcopula.process import Process, Sample
 
 PLANE = (InputGroup(2),)
 SIZES = (22, 19, 16)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 def varying(tasks):

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import reference
-from threadpoolctl import threadpool_limits
 
 from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import lower, scaled_inputs
@@ -17,13 +16,6 @@ from xcopula.process import Sample
 
 PLANE, LINE, SPACE = (InputGroup(2),), (InputGroup(1),), (InputGroup(3),)
 PLANE_AND_TIME = (InputGroup(2), InputGroup(1))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep BLAS threads from waiting for each other over tiny matrices."""
-    with threadpool_limits(1):
-        yield
 
 
 def make(names, groups=PLANE, **options):
