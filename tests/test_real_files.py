@@ -137,6 +137,13 @@ class TestTables:
             assert found.coordinates.names == ("lon", "lat")
             assert found.log_likelihood == pytest.approx(model.log_likelihood)
 
+    def test_a_latent_heat_is_no_latitude(self):
+        """Variables whose names only begin like a coordinate's stay variables."""
+        data = dataset(x=TEN, y=np.sin(TEN))
+        data = data.assign(latent_heat=("site", TEN), longwave=("site", TEN[::-1]))
+        model = xcopula.fit(data.assign(v=("site", np.cos(TEN))), "v", **FIXED)
+        assert model.coordinates.names == ("x", "y")
+
     def test_row_numbers_are_taken_aloud(self):
         """A bare index as the only coordinate is warned of."""
         table = xr.Dataset({"v": ("row", np.sin(TEN))}, coords={"row": np.arange(10)})

@@ -23,8 +23,13 @@ Data = xr.Dataset | Mapping[str, xr.DataArray]
 Laws = Sequence[Law | None]
 Thin = int | Mapping[str, int] | None
 
-# Roles that variables beside a task may play together.
-_SETS = (("longitude", "latitude"), ("x", "y"), ("time",))
+# Names of coordinates that a table may keep among its variables. Prefixes will not do: a latent
+# heat is no latitude, and a longwave flux no longitude.
+_COLUMNS: tuple[dict[str, set[str]], ...] = (
+    {"longitude": {"lon", "longitude"}, "latitude": {"lat", "latitude"}},
+    {"x": {"x", "easting"}, "y": {"y", "northing"}},
+    {"time": {"time"}},
+)
 
 
 def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, xr.DataArray]:
@@ -81,17 +86,12 @@ def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.
     if coords is not None:
         chosen = [n for n in _asked(coords) if n in fitting and n not in array.coords]
     else:
-        taken, free = (
-            guessed_roles(coordinates_of(array)),
-            guessed_roles(xr.Dataset(coords=fitting)),
-        )
-        chosen = [
-            free[role][0]
-            for roles in _SETS
-            if all(len(free[role]) == 1 for role in roles)
-            and not any(array[n].ndim for role in roles for n in taken[role])
-            for role in roles
-        ]
+        taken, chosen = guessed_roles(coordinates_of(array)), []
+        for columns in _COLUMNS:
+            found = [[n for n in fitting if n.lower() in names] for names in columns.values()]
+            free = not any(array[n].ndim for role in columns for n in taken[role])
+            if free and all(len(names) == 1 for names in found):
+                chosen += [names[0] for names in found]
     return array.assign_coords({n: fitting[n].reset_coords(drop=True) for n in chosen})
 
 

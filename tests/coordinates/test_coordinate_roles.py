@@ -81,3 +81,29 @@ def test_a_surface_altitude_is_no_height():
     attrs = {"lat": NORTH, "lon": EAST, "elevation": {"standard_name": "surface_altitude"}}
     data = dataset(attrs, lat=TEN, lon=TEN, elevation=np.arange(10.0))
     assert stated_roles(coordinates_of(data))["z"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("lon", "longitude"),
+        ("Longitude", "longitude"),
+        ("nav_lat", "latitude"),
+        ("lat_rho", "latitude"),
+        ("lat2d", "latitude"),
+        ("lats", "latitude"),
+        ("x", "x"),
+        ("x_km", "x"),
+        ("y2", "y"),
+        ("latent_heat", ""),
+        ("longwave", ""),
+        ("index", ""),
+        ("id", ""),
+        ("jday", ""),
+        ("yield", ""),
+    ],
+)
+def test_a_guess_takes_the_whole_name(name, role):
+    """Names that only begin like a coordinate's are not believed."""
+    found = guessed_roles(xr.Dataset(coords={name: ("site", TEN)}))
+    assert [r for r in ("longitude", "latitude", "x", "y") if found[r]] == ([role] if role else [])

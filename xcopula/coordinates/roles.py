@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -14,6 +15,16 @@ __all__ = ["ROLES", "Roles", "coordinates_of", "guessed_roles", "listed", "state
 Roles = dict[str, list[str]]
 
 ROLES = ("longitude", "latitude", "x", "y", "z", "time")
+
+# What a guessed name has to be as a whole: cf_xarray looks at how it begins, and would take an
+# index for an x, a latent heat for a latitude and a longwave flux for a longitude.
+_GRID = r"(_?(rho|psi|[uvwtcf]|\d+d?))?"
+_WHOLE = {
+    "longitude": rf"x?(nav_lon|lon|glam)(gitude)?s?{_GRID}",
+    "latitude": rf"y?(nav_lat|lat|gphi)(itude)?s?{_GRID}",
+    "x": rf"(x|i|ni|nlon|rlon){_GRID}(_?(coord|coordinate|utm|k?m))?",
+    "y": rf"(y|j|nj|nlat|rlat){_GRID}(_?(coord|coordinate|utm|k?m))?",
+}
 
 
 def coordinates_of(data: xr.Dataset | xr.DataArray) -> xr.Dataset:
@@ -35,14 +46,19 @@ def guessed_roles(coordinates: xr.Dataset) -> Roles:
     """
     import cf_xarray  # noqa: F401 - registers .cf
 
-    roles = _roles(coordinates.cf.guess_coord_axis())
-    for role in ("longitude", "latitude"):
+    stated, roles = stated_roles(coordinates), _roles(coordinates.cf.guess_coord_axis())
+    for role, pattern in _WHOLE.items():
         roles[role] = [
             name
             for name in roles[role]
-            if not units_of(coordinates[name]) or is_degrees(units_of(coordinates[name]))
+            if name in stated[role]
+            or (re.fullmatch(pattern, name.lower()) and _may_be(role, units_of(coordinates[name])))
         ]
     return roles
+
+
+def _may_be(role: str, units: str) -> bool:
+    return role in ("x", "y") or not units or is_degrees(units)
 
 
 def _roles(coordinates: xr.Dataset) -> Roles:
