@@ -174,8 +174,16 @@ class TestSource:
     def test_units_and_keys_are_remembered(self):
         """A field keeps the units of the training data."""
         array = dataset({"h": {"units": "m"}}, h=TEN, k=TEN)["v"]
-        height, key = fields_of(array, ["h", "k"], ["k"])
+        height, key = fields_of(array, ["h", "k"], ["k"], SYSTEM)
         assert (height.units, height.key, key.key) == ("m", False, True)
+
+    def test_an_axis_has_the_units_it_is_read_in(self):
+        """A slope on a coordinate is per unit of the axis: per km, of metres along x."""
+        data = dataset({"x": {"units": "m"}, "y": {"units": "m"}}, x=1e3 * TEN, y=TEN)
+        system = find_coordinates(data, ["x", "y"])
+        (field,) = fields_of(data["v"], ["x"], [], system)
+        assert field.units == "km"
+        np.testing.assert_allclose(find_fields([field], data, system, "v")[0], TEN)
 
     def test_a_field_beside_the_variable_becomes_a_coordinate(self):
         """It is aligned by labels, and the variable is not changed."""
@@ -225,3 +233,18 @@ def test_a_season_is_no_number():
     """A part that is a name groups, and does not regress."""
     with pytest.raises(FieldError, match=r"'time.season' has dtype .*`by\('time.season'"):
         look_up(Field("time.season"), months(DATES))
+
+
+def test_units_that_were_not_there_are_warned_of():
+    """A target in metres, where the training data did not say, may be wrong."""
+    with pytest.warns(UserWarning, match="'h' is in 'm', in the training data it had no units"):
+        look_up(Field("h"), dataset({"h": {"units": "m"}}, h=TEN))
+
+
+def test_a_field_at_other_places():
+    """Variables of a mapping are not matched by position."""
+    here, there = dataset(x=TEN, y=TEN)["v"], dataset(x=TEN + 1.0, y=TEN)["v"].rename("h")
+    with pytest.raises(FieldError, match=r"'h', which stands at other places \(\['x'\] differ"):
+        attach_fields("v", here, ["h"], {"v": here, "h": there})
+    with pytest.raises(FieldError, match=r"stands at other places \(\['site'\] differ"):
+        attach_fields("v", here, ["h"], {"v": here, "h": there[:5].drop_vars(["x", "y"])})

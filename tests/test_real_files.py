@@ -13,7 +13,7 @@ from sources import EAST, NORTH, TEN, dataset, stations
 
 import xcopula
 from xcopula import by, cycle, regress
-from xcopula.coordinates import find_coordinates
+from xcopula.coordinates import Projection, find_coordinates
 from xcopula.errors import CoordinateError, MarginalWarning
 from xcopula.model import warn_of_extreme_scores
 
@@ -77,6 +77,46 @@ class TestRoles:
             CoordinateError, match=r"lacks the coordinate 'x'.*Project its longitude"
         ):
             plane.find_in(xr.Dataset(coords={"lon": TEN, "lat": TEN}))
+
+
+class TestOwnCoordinates:
+    """What was chosen for the fit is what is read, whatever else states its role."""
+
+    @pytest.mark.parametrize("as_field", [False, True])
+    def test_a_depth_beside_an_altitude(self, sites, as_field):
+        """An altitude with attributes does not take the place of a depth without."""
+        size = sites.sizes["station"]
+        data = sites.assign_coords(depth=("station", np.linspace(0.0, 9.0, size)))
+        altitude = ("station", np.linspace(500.0, 100.0, size) ** 1.1, UP)
+        data = data.assign(alt=altitude) if as_field else data.assign_coords(alt=altitude)
+        law = regress("normal", on="alt") if as_field else "normal"
+        coords = {"space": ["lon", "lat"], "height": "depth"}
+        model = xcopula.fit(data, "rain", coords=coords, **FIXED | {"marginals": law})
+        np.testing.assert_array_equal(model.observations.sites[:, 2], data["depth"])
+        again = model.predict(data.drop_vars("rain"), 0.5)["rain"]
+        np.testing.assert_allclose(again, sites["rain"], rtol=1e-6)
+
+    def test_named_coordinates_beside_stated_ones(self, sites):
+        """Coordinates that were asked for are those that are used."""
+        data = sites.assign_coords(
+            lon=("station", sites["lon"].values),
+            lat=("station", sites["lat"].values),
+            lon_true=("station", sites["lon"].values + 5.0, EAST),
+            lat_true=("station", sites["lat"].values + 5.0, NORTH),
+        )
+        model = xcopula.fit(data, "rain", coords={"longitude": "lon", "latitude": "lat"}, **FIXED)
+        np.testing.assert_array_equal(model.observations.sites[:, 0], sites["lon"])
+
+    def test_one_distance_has_one_unit(self):
+        """Metres along x, y and z in one group stay one length."""
+        metres = {n: {"units": "m"} for n in "xyz"}
+        data = dataset(metres, x=TEN, y=TEN[::-1], z=TEN)
+        group = find_coordinates(data, {"space": ["x", "y", "z"]}).groups[0]
+        assert [a.units for a in group.axes] == ["km"] * 3
+        mixed = dataset({"e": {"units": "m"}, "n": {"units": "km"}}, e=1e3 * TEN, n=TEN)
+        system = find_coordinates(mixed, ["e", "n"])
+        first, second = system.find_in(mixed)
+        np.testing.assert_allclose(first, second)
 
 
 class TestHeights:
@@ -170,6 +210,25 @@ class TestProjections:
         assert "zone 32N" in model.predict(zones[0])["crs"].attrs["crs_wkt"]
         with pytest.raises(CoordinateError, match=r"another projection.*zone 32N / .*zone 33N"):
             model.predict(zones[1])
+
+    @pytest.mark.parametrize(
+        ("mine", "theirs", "same"),
+        [
+            ('PROJCS["WGS_1984_UTM_Zone_33N"]', 'PROJCRS["WGS 84 / UTM zone 33N"]', True),
+            ('PROJCS["unnamed"]', 'PROJCRS["WGS 84 / UTM zone 33N"]', True),
+            ("EPSG:32633", "EPSG:32632", False),
+            ("+proj=utm +zone=33", "+proj=utm +zone=32", False),
+            (
+                'PROJCS["unnamed",PARAMETER["central_meridian",9]]',
+                'PROJCS["unnamed",PARAMETER["central_meridian",15]]',
+                False,
+            ),
+        ],
+    )
+    def test_spellings_of_texts(self, mine, theirs, same):
+        """One projection in two spellings is one, two of one name are two."""
+        first, second = (Projection("crs", (("crs_wkt", text),)) for text in (mine, theirs))
+        assert (first.differences(second) == []) == same
 
     def test_a_mapping_that_is_not_there(self):
         """A reference to a lost grid mapping is warned of."""

@@ -51,7 +51,8 @@ def check_cost(
     alone = method == "full" and len(sizes) == 1
     raise CostError(
         f"method={method!r} on {sum(sizes):,} values ({', '.join(f'{n:,}' for n in sizes)}) needs "
-        f"{cost.describe()}; there are {memory / 1e9:.2g} GB, and `max_hours` is {max_hours:g}. "
+        f"{cost.describe()}; a fit may take {_SHARE * memory / 1e9:.2g} GB, and `max_hours` is "
+        f"{max_hours:g}. "
         f"Use {'; or '.join(advice)}. `max_hours=None` fits all the same."
         + (f" (For several variables there is also {pairs}.)" if alone else "")
     )

@@ -18,7 +18,7 @@ import xarray as xr
 from xcopula.coordinates import CoordinateSystem
 from xcopula.coordinates.times import is_time
 from xcopula.coordinates.units import conversion, is_longitude, units_of
-from xcopula.errors import FieldError
+from xcopula.errors import FieldError, warn_user
 
 __all__ = ["Field", "attach_fields", "fields_of", "find_fields"]
 
@@ -99,7 +99,12 @@ class Field:
                 f"Field {self.name!r} is in {units!r}, in the training data it was in "
                 f"{self.units!r}. Convert it and set its `units` attribute."
             )
-        numbers = field.astype(np.float64)
+        if units and not self.units:
+            warn_user(
+                f"Field {self.name!r} is in {units!r}, in the training data it had no units: they "
+                "were taken for the same. Set `units` there."
+            )
+        numbers = field.astype(np.float64, copy=False)
         return numbers if factor == 1.0 else numbers * factor
 
     def learnt_from(self, values: npt.NDArray[Any], system: CoordinateSystem) -> Field:
@@ -175,13 +180,18 @@ def find_fields(
     return [f.read(source, system) for f, source in pairs if source is not None]
 
 
-def fields_of(array: xr.DataArray, names: Sequence[str], keys: Sequence[str]) -> tuple[Field, ...]:
+def fields_of(
+    array: xr.DataArray, names: Sequence[str], keys: Sequence[str], system: CoordinateSystem
+) -> tuple[Field, ...]:
     """Describe the fields that the law of a variable varies with, from labels alone."""
     fields: list[Field] = []
     for name in names:
         field = Field(name, name in keys)
         source = array.coords.get(field.source)
-        if source is not None and field.source == name:
+        axes = {axis.name: axis for axis in system.axes}
+        if name in axes:
+            field = replace(field, units=axes[name].units)
+        elif source is not None and field.source == name:
             field = replace(field, units=units_of(source))
         fields.append(field)
     return tuple(fields)
@@ -215,6 +225,21 @@ def attach_fields(
                 f"The law of {name!r} varies with {source!r}, which has dims {strange} that "
                 f"{name!r} lacks. Interpolate it to the sites of {name!r} and add it with "
                 "`assign_coords`."
+            )
+        moved = [
+            str(c)
+            for c in field.coords
+            if c in array.coords
+            and c not in array.dims
+            and not field[c].variable.equals(array[c].variable)
+        ]
+        if moved or any(
+            field.sizes[d] != array.sizes[d] for d in field.dims if d not in array.indexes
+        ):
+            raise FieldError(
+                f"The law of {name!r} varies with {source!r}, which stands at other places "
+                f"({moved or [str(d) for d in field.dims]} differ). Interpolate it to the sites of "
+                f"{name!r}."
             )
         array = array.assign_coords({source: field.reset_coords(drop=True)})
     return array

@@ -15,7 +15,7 @@ from xcopula.errors import CoordinateError, FieldError, warn_user
 from xcopula.fields import Field, fields_of, find_fields
 from xcopula.marginals import Law
 from xcopula.process import Sample
-from xcopula.variables import Data, Laws, loaded, pick, wanted, with_fields
+from xcopula.variables import Data, Laws, loaded, pick, wanted, with_fields, without_idle
 
 __all__ = ["Observations", "gather", "observe", "primary_fields", "read"]
 
@@ -23,6 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _FEWEST = 5
 _SHOWN = 3
+# Extents this far from each other, in units of the whole, do not overlap.
+_APART = 1e-3
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) 
     """
     arrays = loaded(arrays)
     rows = [
-        _read(name, array, law, system)
-        for (name, array), law in zip(arrays.items(), laws, strict=True)
+        _read(name, array, law, system, own=k == 0)
+        for k, ((name, array), law) in enumerate(zip(arrays.items(), laws, strict=True))
     ]
     sites = np.concatenate([r.sites for r in rows])
     _warn_of_degrees(system, sites)
@@ -126,7 +128,11 @@ def gather(
         Whether to compute what is backed by dask; labels and attributes alone must do otherwise.
     """
     bare = pick(data, names, coords)
-    arrays = with_fields(bare, laws or [None] * len(names), data)
+    laws = laws or [None] * len(names)
+    arrays = with_fields(bare, laws, data)
+    for (name, array), law in zip(list(arrays.items()), laws, strict=True):
+        sources = [field.partition(".")[0] for field in wanted(law)[0]]
+        arrays[name] = without_idle(array, coords, sources)
     if load:
         arrays = loaded(arrays)
     primary = arrays[names[0]]
@@ -147,7 +153,7 @@ def _fields(
 ) -> tuple[tuple[Field, ...], list[xr.DataArray]]:
     """Return the fields of a variable's law, and their values beside it."""
     try:
-        fields = fields_of(array, *wanted(law))
+        fields = fields_of(array, *wanted(law), system)
         return fields, find_fields(fields, array, system, name, "the variable")
     except FieldError as error:
         raise FieldError(f"Variable {name!r}: {error}") from None
@@ -163,14 +169,23 @@ class _Rows:
     fields: tuple[Field, ...]
 
 
-def _read(name: str, array: xr.DataArray, law: Law | None, system: CoordinateSystem) -> _Rows:
-    """Return the finite entries of a variable, their sites and the fields of its law."""
+def _read(
+    name: str, array: xr.DataArray, law: Law | None, system: CoordinateSystem, *, own: bool
+) -> _Rows:
+    """Return the finite entries of a variable, their sites and the fields of its law.
+
+    The system was found in the primary's ``own`` coordinates; those of others are looked for.
+    """
     if array.dtype.kind not in "iuf":
         raise TypeError(
             f"Variable {name!r} has dtype {array.dtype}; a task needs numbers. "
             "Convert it with `.astype(float)` or leave it out."
         )
-    axes = system.find_in(array, f"Variable {name!r}")
+    fields, beside = _fields(name, array, law, system)
+    if own:
+        axes = system.read(array, f"Variable {name!r}")
+    else:
+        axes = system.find_in(array, f"Variable {name!r}", [f.source for f in fields])
     system.check_projection(find_projection(array), f"Variable {name!r}")
     axes = [axis.reset_coords(drop=True) for axis in axes]
     covered = {d for axis in axes for d in axis.dims}
@@ -190,7 +205,6 @@ def _read(name: str, array: xr.DataArray, law: Law | None, system: CoordinateSys
             f"{lost.sum()} of the {len(lost)} values of {name!r} have a coordinate that is not "
             "finite. Drop them with `dropna` or `where`."
         )
-    fields, beside = _fields(name, array, law, system)
     found = [_along(array, f.reset_coords(drop=True))[keep] for f in beside]
     fields = tuple(f.learnt_from(c, system) for f, c in zip(fields, found, strict=True))
     columns = [f.encode(c) for f, c in zip(fields, found, strict=True)]
@@ -288,7 +302,8 @@ def _warn_of_strangers(names: list[str], inputs: list[FloatArray]) -> None:
     """Warn of secondaries whose extent does not meet the primary's: they can say little."""
     low, high = inputs[0].min(axis=0), inputs[0].max(axis=0)
     for name, columns in zip(names[1:], inputs[1:], strict=True):
-        if ((columns.max(axis=0) < low) | (columns.min(axis=0) > high)).any():
+        gap = np.maximum(low - columns.max(axis=0), columns.min(axis=0) - high)
+        if (gap > _APART).any():
             warn_user(
                 f"The sites of {name!r} do not overlap with those of {names[0]!r} in extent; it "
                 "will hardly inform the prediction. Check the coordinates and their units."

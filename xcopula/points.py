@@ -48,7 +48,8 @@ def to_inputs(what: str, given: xr.Dataset, observations: Observations) -> Float
         )
     low = observations.sample.inputs.min(axis=1, keepdims=True)
     high = observations.sample.inputs.max(axis=1, keepdims=True)
-    outside = ((points < low) | (points > high)).any(axis=0)
+    slack = 1e-3  # of the extent: rounding, and the rise of a cycle
+    outside = ((points < low - slack) | (points > high + slack)).any(axis=0)
     if outside.any():
         warn_user(
             f"{outside.sum()} of {outside.size} {what} lie outside the extent of the data, where "

@@ -155,7 +155,8 @@ def _query(
 ) -> tuple[blocks.Query, Any]:
     """Find the cells of a target and how they are chunked, and what predicts on them."""
     fields = find_fields(model.primary_fields, target, model.coordinates, model.tasks[0])
-    arrays = [*model.coordinates.find_in(target), mask]
+    sources = [field.source for field in model.primary_fields]
+    arrays = [*model.coordinates.find_in(target, ignore=sources), mask]
     dims = _dims(target, arrays, fields)
     # Of other labels or sizes, a mask or a field is an error.
     xr.align(*arrays, *fields, join="exact", copy=False)
@@ -167,7 +168,7 @@ def _query(
     sizes = {d: a.sizes[d] for a in arrays for d in a.dims}
     # What a block holds of a cell: its coordinates, the latent mean and deviation, the results.
     cell_bytes = 8 * (len(arrays) - 1 + 2 + len(fields) + results)
-    layout = _chunks(target, dims, sizes, chunks, cell_bytes)
+    layout = _chunks(_own_chunks(target, [*arrays, *fields]), dims, sizes, chunks, cell_bytes)
     predictor: Any
     if layout is None and model.predictor is not None:
         predictor = model.predictor
@@ -192,7 +193,7 @@ def _query(
 def _check_groups(fields: Sequence[Field], found: Sequence[xr.DataArray]) -> None:
     """Say at once, not in a block, that a group was never seen; a mask may hide it."""
     for field, values in zip(fields, found, strict=True):
-        if field.groups and values.chunks is None:
+        if field.groups and values.ndim < 2 and values.chunks is None:
             field.encode(values.values)
 
 
@@ -255,15 +256,24 @@ def _dims(
     return tuple(d for d in shown if d in needed)
 
 
+def _own_chunks(target: Target, used: Sequence[xr.DataArray]) -> dict[Hashable, tuple[int, ...]]:
+    """Return the chunks of each dim: of what the prediction reads, else of any variable."""
+    found: dict[Hashable, tuple[int, ...]] = {}
+    others = [target] if isinstance(target, xr.DataArray) else target.variables.values()
+    for array in [*used, *others]:
+        for dim, chunks in array.chunksizes.items():
+            found.setdefault(dim, chunks)
+    return found
+
+
 def _chunks(
-    target: Target,
+    own: Mapping[Hashable, tuple[int, ...]],
     dims: tuple[Hashable, ...],
     sizes: Mapping[Hashable, int],
     chunks: Chunks,
     cell_bytes: int,
 ) -> dict[Hashable, tuple[int, ...]] | None:
     """Return the chunks of each dim, or None for a result in memory."""
-    own = target.chunksizes
     if not dims or (chunks is None and not any(d in own for d in dims)):
         return None
     from dask.array.core import normalize_chunks

@@ -179,7 +179,7 @@ def select(
         if marginal is None:
             continue
         candidate = fit_alone(part, first, marginal, groups, structures, start)
-        candidates.append(_admitting(candidate, sample, marginal))
+        candidates.append(_of_all(candidate, sample, part, marginal, groups, structures))
         start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
     if not candidates:
         raise SupportError(
@@ -190,18 +190,35 @@ def select(
     for kernel in choice:
         if kernel != first:
             candidate = fit_alone(part, kernel, best.marginal, groups, structures, start)
-            candidates.append(_admitting(candidate, sample, best.marginal))
+            candidates.append(_of_all(candidate, sample, part, best.marginal, groups, structures))
     return sorted(candidates, key=lambda c: c.rank)
 
 
-def _admitting(candidate: Candidate, sample: Sample, law: Marginal) -> Candidate:
-    """Return a candidate whose law has all values in its support, with another law if need be."""
-    bound = candidate.marginal.at(sample.covariates_of(0))
-    if np.isfinite(bound.to_normal(sample.values)).all():
+def _of_all(
+    candidate: Candidate,
+    sample: Sample,
+    part: Sample,
+    law: Marginal,
+    groups: tuple[InputGroup, ...],
+    structures: int,
+) -> Candidate:
+    """Judge a candidate that was fitted to a part by all values: they must be in its support.
+
+    Where one is not, it takes the law that was fitted to all of them.
+    """
+    if part is sample:
         return candidate
-    theta = candidate.theta.copy()
-    theta[theta.size - law.theta.size :] = law.theta
-    return replace(candidate, marginal=law, theta=theta)
+    covariates = sample.covariates_of(0)
+    scores = candidate.marginal.at(covariates).to_normal(sample.values)
+    if not np.isfinite(scores).all():
+        kernel, theta = candidate.kernel, candidate.theta.copy()
+        theta[theta.size - law.theta.size :] = law.theta
+        covariance = Covariance((kernel,), groups, structures=structures, noise="independent")
+        nll, _ = exact.objective(Process(covariance, (law,)), part, theta)
+        aic = 2.0 * (nll + covariance.size + law.dof)
+        candidate = Candidate(kernel, law, theta, -nll, aic, np.inf)
+        scores = law.at(covariates).to_normal(sample.values)
+    return replace(candidate, largest_score=float(np.abs(scores).max()))
 
 
 def _options(marginals: Iterable[Law] | None) -> Iterator[tuple[Law, bool]]:

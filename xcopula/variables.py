@@ -13,11 +13,23 @@ import xarray as xr
 
 from xcopula.coordinates import Coords, Recurring, find_projection
 from xcopula.coordinates.roles import coordinates_of, guessed_roles
+from xcopula.coordinates.units import is_length, units_of
 from xcopula.errors import warn_user
 from xcopula.fields import attach_fields
 from xcopula.marginals import Law
 
-__all__ = ["Data", "Laws", "Thin", "is_lazy", "loaded", "pick", "thinned", "wanted", "with_fields"]
+__all__ = [
+    "Data",
+    "Laws",
+    "Thin",
+    "is_lazy",
+    "loaded",
+    "pick",
+    "thinned",
+    "wanted",
+    "with_fields",
+    "without_idle",
+]
 
 Data = xr.Dataset | Mapping[str, xr.DataArray]
 Laws = Sequence[Law | None]
@@ -87,7 +99,10 @@ def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.
         chosen = [n for n in _asked(coords) if n in fitting and n not in array.coords]
     else:
         taken, chosen = guessed_roles(coordinates_of(array)), []
+        lengths = [n for n in taken["x"] + taken["y"] if is_length(units_of(array[n]))]
         for columns in _COLUMNS:
+            if lengths and "longitude" in columns:
+                continue  # a plane comes first
             found = [[n for n in fitting if n.lower() in names] for names in columns.values()]
             free = not any(array[n].ndim for role in columns for n in taken[role])
             if free and all(len(names) == 1 for names in found):
@@ -96,6 +111,8 @@ def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.
 
 
 def _asked(coords: Any) -> list[str]:
+    if coords is None:
+        return []
     members = [coords] if isinstance(coords, str | Recurring) else coords
     if isinstance(coords, Mapping):
         members = [
@@ -147,6 +164,8 @@ def thinned(data: Data, thin: Thin) -> Data:
         return data
     _check_type(data)
     parts = [data] if isinstance(data, xr.Dataset) else list(data.values())
+    if not all(isinstance(part, xr.Dataset | xr.DataArray) for part in parts):
+        return data  # refused where it is picked
     known = {d for part in parts for d in getattr(part, "dims", ())}
     if isinstance(thin, Mapping):
         unknown = [d for d in thin if d not in known]
@@ -158,6 +177,16 @@ def thinned(data: Data, thin: Thin) -> Data:
     if isinstance(data, xr.Dataset):
         return data.thin(steps)
     return {n: a.thin({d: k for d, k in steps.items() if d in a.dims}) for n, a in data.items()}
+
+
+def without_idle(array: xr.DataArray, coords: Coords, fields: Sequence[str]) -> xr.DataArray:
+    """Return a variable without lazy coordinates that can be neither input nor field."""
+    roles = guessed_roles(coordinates_of(array))
+    used = {n for names in roles.values() for n in names} | set(_asked(coords)) | set(fields)
+    if coords is None and not any(roles.values()):
+        return array  # the only numeric coordinate may be the input
+    idle = [n for n, c in array.coords.items() if c.chunks is not None and n not in used]
+    return array.drop_vars(idle)
 
 
 def is_lazy(array: xr.DataArray) -> bool:

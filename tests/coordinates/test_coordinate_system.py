@@ -126,17 +126,22 @@ class TestRoles:
         )
         assert [float(a[0]) for a in system.find_in(target)] == [5.0, 6.0]
 
-    def test_attributes_count_more_than_names(self, globe):
-        """A stated role beats a coordinate that has only the name."""
+    def test_attributes_count_more_than_names(self):
+        """A stated role beats a name, if the training data stated it; else the name is all."""
+        stated = find_coordinates(
+            dataset({"lon": EAST, "lat": NORTH}, lon=TEN, lat=TEN, time=DATES)
+        )
+        bare = find_coordinates(dataset(lon=TEN, lat=TEN, time=DATES))
         target = xr.Dataset(
             coords={
-                "lat": ("p", [99.0]),
+                "lat": ("p", [9.0]),
                 "nav_lat": ("p", [2.0], NORTH),
                 "lon": ("p", [1.0]),
                 "time": DATES[0],
             }
         )
-        assert float(globe.find_in(target)[1][0]) == 2.0
+        assert float(stated.find_in(target)[1][0]) == 2.0
+        assert float(bare.find_in(target)[1][0]) == 9.0
 
     def test_the_name_decides_among_several(self, globe):
         """Of several that claim a role, the one with the model's name is meant."""

@@ -79,7 +79,7 @@ class TestCheck:
         try:
             with pytest.raises(
                 CostError,
-                match=rf"method='{method}' on 21,900 values .* GB and .* hours; there are .* GB"
+                match=rf"method='{method}' on 21,900 values .* GB and .* hours; a fit may take"
                 r".*method='fitc' \(about .*\), .*inducing.*thin=\{'time': 7\}.*max_hours=None",
             ):
                 xcopula.fit(year, "v", method=method)

@@ -37,6 +37,8 @@ class Axis:
         degrees on the globe, days for times, otherwise as they were; '' if there were none.
     given : str
         Units in the training data, which other data without units are taken to be in.
+    stated : bool
+        Whether its attributes said its role there: then those of other data count before names.
     calendar, epoch : str
         Of a time.
     positive : {"", "up", "down"}
@@ -50,9 +52,10 @@ class Axis:
     epoch: str = ""
     positive: str = ""
     given: str = ""
+    stated: bool = False
 
     @classmethod
-    def of(cls, coordinate: xr.DataArray, role: str) -> Axis:
+    def of(cls, coordinate: xr.DataArray, role: str, *, stated: bool = False) -> Axis:
         """Describe a coordinate of the training data.
 
         Raises
@@ -63,7 +66,8 @@ class Axis:
         name = str(coordinate.name)
         if times.is_time(coordinate):
             calendar = times.calendar_of(coordinate)
-            return cls(name, "time", "days", calendar, times.first_time(coordinate))
+            first = times.first_time(coordinate)
+            return cls(name, "time", "days", calendar, first, stated=stated)
         _check_numeric(coordinate)
         units = given = units_of(coordinate)
         if role in ("longitude", "latitude"):
@@ -73,7 +77,7 @@ class Axis:
         elif is_length(units):
             units = _LENGTHS.get(role, units)
         positive = _direction(coordinate) if role == "z" else ""
-        return cls(name, role, units, positive=positive, given=given)
+        return cls(name, role, units, positive=positive, given=given, stated=stated)
 
     def read(self, coordinate: xr.DataArray) -> xr.DataArray:
         """Return a coordinate of any data as numbers in this axis's units, lazily if it is lazy.
@@ -92,21 +96,23 @@ class Axis:
             return times.to_days(coordinate, self.epoch, self.calendar)
         _check_numeric(coordinate)
         units = units_of(coordinate) or self.given
+        factor = conversion(units, self.units)
         if coordinate.dtype.kind == "m":
             coordinate, units = coordinate / np.timedelta64(1, "D"), "days"
-        factor = conversion(units, self.units) if self.units or units != "days" else None
+            factor = conversion(units, self.units) if self.units else None
         if factor is None:
+            known = self.units if self.given == units else self.given or self.units
             raise CoordinateError(
                 f"Coordinate {coordinate.name!r} is in {units!r}, the training data had "
-                f"{self.name!r} in {self.given or self.units or 'no units'!r}. Convert it and set "
-                "its `units` attribute."
+                f"{self.name!r} in {known or 'no units'!r}. Convert it, or set `units` where they "
+                "are missing."
             )
         if units and not self.units:
             warn_user(
                 f"Coordinate {coordinate.name!r} is in {units!r}, the training data had "
                 f"{self.name!r} without units: they were taken for the same. Set `units` there."
             )
-        numbers = coordinate.astype(np.float64)
+        numbers = coordinate.astype(np.float64, copy=False)
         if self.role == "latitude":
             numbers = xr.apply_ufunc(
                 _checked_latitude, numbers, dask="parallelized", output_dtypes=[np.float64]

@@ -322,9 +322,13 @@ class _Source:
         roles = {self.role(n): n for n in names}
         if len(names) == 2 and set(roles) == set(_GLOBE):
             return Globe(name, tuple(self._axis(roles[role], role) for role in _GLOBE))
-        axes = tuple(self._axis(n, self.role(n)) for n in names)
+        axes = [self._axis(n, self.role(n)) for n in names]
+        if len(axes) > 1 and all(is_length(a.units) for a in axes):
+            # One distance has one unit.
+            units = "km" if any(a.role in ("x", "y") for a in axes) else axes[0].units
+            axes = [replace(a, units=units) for a in axes]
         self._check_plane(name, axes)
-        return CoordinateGroup(name, axes)
+        return CoordinateGroup(name, tuple(axes))
 
     def warn_of_assumed_degrees(self, groups: Sequence[CoordinateGroup]) -> None:
         """Say what names were believed: coordinates without units on the globe."""
@@ -342,7 +346,8 @@ class _Source:
                 )
 
     def _axis(self, name: str, role: str) -> Axis:
-        return Axis.of(self.coordinates[name], role)
+        stated = name in stated_roles(self.coordinates).get(role, [])
+        return Axis.of(self.coordinates[name], role, stated=stated)
 
     def _cycle(self, name: str, member: Recurring) -> CoordinateGroup:
         axis = self._axis(member.name, self.role(member.name))
@@ -356,7 +361,7 @@ class _Source:
             period = 1.0 if period == "day" else calendar_year(axis.calendar)
         return Cycle(name, (axis,), period=float(period))
 
-    def _check_plane(self, group: str, axes: tuple[Axis, ...]) -> None:
+    def _check_plane(self, group: str, axes: Sequence[Axis]) -> None:
         """Refuse a plane of degrees, or of times and lengths together."""
         degrees = [a.name for a in axes if a.units == "degrees" or is_degrees(a.units)]
         if degrees:

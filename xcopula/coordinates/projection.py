@@ -38,16 +38,27 @@ class Projection:
             f"{key}: {mine[key]} / {theirs[key]}"
             for key in mine
             if key in theirs and not _same(mine[key], theirs[key])
+            if key != "name" or _letters(mine[key]) != _letters(theirs[key])
         ]
 
     def _parameters(self) -> dict[str, Any]:
-        return {k: v for k, v in self.attributes if k.lower() not in _IGNORED}
+        """Return what CF attributes say; names of a datum or a system may be spelt in many ways."""
+        return {
+            k: v
+            for k, v in self.attributes
+            if k.lower() not in _IGNORED and (k == "grid_mapping_name" or not k.endswith("_name"))
+        }
 
-    def _title(self) -> dict[str, str]:
-        """Return the name that a text of the projection begins with."""
-        texts = [str(v) for k, v in self.attributes if k.lower() in _TEXTS]
-        found = [match[1] for text in texts if (match := re.search(r'"([^"]+)"', text))]
-        return {"name": found[0]} if found and found[0].lower() != "unknown" else {}
+    def _title(self) -> dict[str, Any]:
+        """Return what a text says: its name, and its parameters where it is well-known text."""
+        text = next((str(v) for k, v in self.attributes if k.lower() in _TEXTS), "")
+        quoted = re.search(r'"([^"]+)"', text)
+        name = quoted[1] if quoted else text
+        nameless = _letters(name) in ("", "unknown", "unnamed")
+        found: dict[str, Any] = {} if nameless else {"name": name}
+        for key, value in re.findall(r'PARAMETER\["([^"]+)",\s*([-+.\deE]+)', text):
+            found[key.lower()] = float(value)
+        return found
 
     def to_coordinate(self) -> xr.DataArray:
         """Return the grid mapping variable, as a scalar coordinate."""
@@ -90,6 +101,11 @@ def _attributes(attrs: Mapping[Any, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (str(k), tuple(np.ravel(v).tolist()) if np.ndim(v) else v) for k, v in attrs.items()
     )
+
+
+def _letters(name: str) -> str:
+    """Return a name as all spell it."""
+    return re.sub(r"[^a-z0-9]", "", name.lower()).replace("wgs1984", "wgs84")
 
 
 def _same(mine: Any, theirs: Any) -> bool:

@@ -20,11 +20,13 @@ ROLES = ("longitude", "latitude", "x", "y", "z", "time")
 # index for an x, a latent heat for a latitude and a longwave flux for a longitude.
 _GRID = r"(_?(rho|psi|[uvwtcf]|\d+d?))?"
 _WHOLE = {
-    "longitude": rf"x?(nav_lon|lon|glam)(gitude)?s?{_GRID}",
+    "longitude": rf"x?(nav_lon|lon|glam)(g|gitude)?s?{_GRID}",
     "latitude": rf"y?(nav_lat|lat|gphi)(itude)?s?{_GRID}",
     "x": rf"(x|i|ni|nlon|rlon){_GRID}(_?(coord|coordinate|utm|k?m))?",
     "y": rf"(y|j|nj|nlat|rlat){_GRID}(_?(coord|coordinate|utm|k?m))?",
 }
+# And what it does not know.
+_ALSO = {"xlat": "latitude", "easting": "x", "northing": "y"}
 
 
 def coordinates_of(data: xr.Dataset | xr.DataArray) -> xr.Dataset:
@@ -54,6 +56,12 @@ def guessed_roles(coordinates: xr.Dataset) -> Roles:
             if name in stated[role]
             or (re.fullmatch(pattern, name.lower()) and _may_be(role, units_of(coordinates[name])))
         ]
+    taken = {n for names in roles.values() for n in names}
+    for name in map(str, coordinates.coords):
+        role = _ALSO.get(name.lower().rstrip("s"), "")
+        numeric = coordinates[name].dtype.kind in "iuf"
+        if role and numeric and name not in taken and _may_be(role, units_of(coordinates[name])):
+            roles[role].append(name)
     return roles
 
 

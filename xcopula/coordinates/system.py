@@ -89,20 +89,32 @@ class CoordinateSystem:
         columns /= np.array(self.scale)[:, None]
         return columns
 
+    def read(self, data: xr.DataArray, what: str) -> list[xr.DataArray]:
+        """Return the coordinates of the data that the system was found in, as numbers."""
+        try:
+            return [axis.read(data[axis.name]) for axis in self.axes]
+        except CoordinateError as error:
+            raise CoordinateError(f"{what}: {error}") from None
+
     def find_in(
-        self, data: xr.Dataset | xr.DataArray, what: str = "The target"
+        self,
+        data: xr.Dataset | xr.DataArray,
+        what: str = "The target",
+        ignore: Sequence[str] = (),
     ) -> list[xr.DataArray]:
         """Return the coordinates of other data as numbers, one array for each axis.
 
-        Roles count, not names: those that attributes state, then the name of the training data,
-        then those that names suggest.
+        Roles count, not names: those that attributes state, where they did in the training data,
+        then the name, then those that names suggest. Coordinates to ignore, such as fields of a
+        law, play no role unless they are axes.
 
         Raises
         ------
         CoordinateError
             If one is missing, claimed by several, or cannot be read; ``what`` says whose.
         """
-        finder = _Finder(data, what)
+        others = [n for n in ignore if n in data.coords and n not in (*self.names, *data.dims)]
+        finder = _Finder(data.drop_vars(others), what)
         try:
             return [axis.read(finder.find(axis)) for axis in self.axes]
         except CoordinateError as error:
@@ -177,12 +189,12 @@ class _Finder:
         found = [n for n in stated if is_time(self.data[n]) == bool(axis.epoch)]
         # One number beside a grid, such as the place of a satellite, does not stand for the grid.
         spread = [n for n in found if self.data[n].ndim]
-        if len(spread) == 1:
-            return self.data[spread[0]]
         named = axis.name in self.coordinates.coords or axis.name in getattr(
             self.data, "data_vars", ()
         )
-        if named and (self.data[axis.name].ndim or len(found) != 1):
+        if len(spread) == 1 and (axis.stated or not named):
+            return self.data[spread[0]]
+        if named and (self.data[axis.name].ndim or len(found) != 1 or not axis.stated):
             return self.data[axis.name]
         found = found or stated or self._roles().get(axis.role, [])
         if len(found) == 1:
