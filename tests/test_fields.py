@@ -65,9 +65,7 @@ class TestFind:
         with pytest.raises(FieldError, match=r"'soil' has dtype <U1; .*use `by\('soil', ...\)`"):
             look_up(Field("soil"), dataset(soil=list("abcdefghij")))
 
-    @pytest.mark.parametrize(
-        ("trained", "found"), [("m", "metres"), ("m", ""), ("K", "K")]
-    )
+    @pytest.mark.parametrize(("trained", "found"), [("m", "metres"), ("m", ""), ("K", "K")])
     def test_units_that_agree(self, trained, found):
         """Other spellings of one unit, and missing units, are accepted."""
         target = dataset({"h": {"units": found}}, h=TEN)
