@@ -20,11 +20,16 @@ from xcopula.coordinates.times import is_time
 from xcopula.coordinates.units import conversion, is_longitude, units_of
 from xcopula.errors import FieldError, warn_user
 
-__all__ = ["Field", "attach_fields", "fields_of", "find_fields"]
+__all__ = ["Field", "attach_fields", "fields_of", "find_fields", "source_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
 _SHOWN = 5
+
+
+def source_of(name: str) -> str:
+    """Return the variable that a field is, or is a part of: ``time`` of ``time.month``."""
+    return name.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Field:
     @property
     def source(self) -> str:
         """Name of the variable that it is, or is a part of."""
-        return self.name.partition(".")[0]
+        return source_of(self.name)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -65,8 +70,9 @@ class Field:
         self, data: xr.Dataset | xr.DataArray, system: CoordinateSystem
     ) -> xr.DataArray | None:
         """Return the variable that the field is, or is a part of; None if it is not there."""
-        if self.source in system.names:
-            return system.find_source(data, self.source)
+        axis = system.find_source(data, self.source)
+        if axis is not None:
+            return axis
         if self.source in data.coords or self.source in getattr(data, "data_vars", ()):
             return data[self.source]
         # A DataArray of the field itself is a target too.
@@ -184,17 +190,9 @@ def fields_of(
     array: xr.DataArray, names: Sequence[str], keys: Sequence[str], system: CoordinateSystem
 ) -> tuple[Field, ...]:
     """Describe the fields that the law of a variable varies with, from labels alone."""
-    fields: list[Field] = []
-    for name in names:
-        field = Field(name, name in keys)
-        source = array.coords.get(field.source)
-        axes = {axis.name: axis for axis in system.axes}
-        if name in axes:
-            field = replace(field, units=axes[name].units)
-        elif source is not None and field.source == name:
-            field = replace(field, units=units_of(source))
-        fields.append(field)
-    return tuple(fields)
+    units = {str(n): units_of(c) for n, c in array.coords.items()}
+    units |= {axis.name: axis.units for axis in system.axes}  # as they are read
+    return tuple(Field(name, name in keys, units.get(name, "")) for name in names)
 
 
 def attach_fields(
@@ -207,7 +205,7 @@ def attach_fields(
     FieldError
         If a field is nowhere, or on other dims.
     """
-    for source in dict.fromkeys(w.partition(".")[0] for w in wanted):
+    for source in dict.fromkeys(map(source_of, wanted)):
         if source == name:
             raise FieldError(f"The law of {name!r} cannot vary with {name!r} itself. Leave it out.")
         if source in array.coords:

@@ -12,7 +12,7 @@ import xarray as xr
 
 from xcopula.coordinates import CoordinateSystem, Coords, find_coordinates, find_projection
 from xcopula.errors import CoordinateError, FieldError, warn_user
-from xcopula.fields import Field, fields_of, find_fields
+from xcopula.fields import Field, fields_of, find_fields, source_of
 from xcopula.marginals import Law
 from xcopula.process import Sample
 from xcopula.variables import Data, Laws, loaded, pick, wanted, with_fields, without_idle
@@ -131,8 +131,7 @@ def gather(
     laws = laws or [None] * len(names)
     arrays = with_fields(bare, laws, data)
     for (name, array), law in zip(list(arrays.items()), laws, strict=True):
-        sources = [field.partition(".")[0] for field in wanted(law)[0]]
-        arrays[name] = without_idle(array, coords, sources)
+        arrays[name] = without_idle(array, coords, [source_of(f) for f in wanted(law)[0]])
     if load:
         arrays = loaded(arrays)
     primary = arrays[names[0]]

@@ -7,11 +7,10 @@ variable needs of them is attached to it, so that from here on each is a DataArr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import xarray as xr
 
-from xcopula.coordinates import Coords, Recurring, find_projection
+from xcopula.coordinates import Coords, coordinates_asked, find_projection
 from xcopula.coordinates.roles import coordinates_of, guessed_roles
 from xcopula.coordinates.units import is_length, units_of
 from xcopula.errors import warn_user
@@ -96,33 +95,30 @@ def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.
         if set(v.dims) <= set(array.dims) and v.dims and v.dtype.kind in "iufmMO"
     }
     if coords is not None:
-        chosen = [n for n in _asked(coords) if n in fitting and n not in array.coords]
+        chosen = [n for n in coordinates_asked(coords) if n in fitting and n not in array.coords]
     else:
-        taken, chosen = guessed_roles(coordinates_of(array)), []
-        lengths = [n for n in taken["x"] + taken["y"] if is_length(units_of(array[n]))]
-        for columns in _COLUMNS:
-            if lengths and "longitude" in columns:
-                continue  # a plane comes first
-            found = [[n for n in fitting if n.lower() in names] for names in columns.values()]
-            free = not any(array[n].ndim for role in columns for n in taken[role])
-            if free and all(len(names) == 1 for names in found):
-                chosen += [names[0] for names in found]
+        chosen = _columns(array, list(fitting))
     return array.assign_coords({n: fitting[n].reset_coords(drop=True) for n in chosen})
 
 
-def _asked(coords: Any) -> list[str]:
-    if coords is None:
+def _columns(array: xr.DataArray, names: Sequence[str]) -> list[str]:
+    """Return the names that play a role which no coordinate of the variable has."""
+    found = [
+        {role: [n for n in names if n.lower() in spellings] for role, spellings in columns.items()}
+        for columns in _COLUMNS
+    ]
+    whole = [columns for columns in found if all(len(n) == 1 for n in columns.values())]
+    if not whole:
         return []
-    members = [coords] if isinstance(coords, str | Recurring) else coords
-    if isinstance(coords, Mapping):
-        members = [
-            m
-            for given in coords.values()
-            for m in ([given] if isinstance(given, str | Recurring) else given)
-        ]
-    if not isinstance(members, Sequence):
-        return []
-    return [m.name if isinstance(m, Recurring) else str(m) for m in members]
+    taken = guessed_roles(coordinates_of(array))
+    if any(is_length(units_of(array[n])) for n in taken["x"] + taken["y"]):
+        whole = [columns for columns in whole if "longitude" not in columns]  # a plane comes first
+    return [
+        columns[role][0]
+        for columns in whole
+        if not any(array[n].ndim for role in columns for n in taken[role])
+        for role in columns
+    ]
 
 
 def _with_projection(array: xr.DataArray, data: Data) -> xr.DataArray:
@@ -181,12 +177,15 @@ def thinned(data: Data, thin: Thin) -> Data:
 
 def without_idle(array: xr.DataArray, coords: Coords, fields: Sequence[str]) -> xr.DataArray:
     """Return a variable without lazy coordinates that can be neither input nor field."""
+    used = {*fields, *coordinates_asked(coords)}
+    lazy = [n for n, c in array.coords.items() if c.chunks is not None and n not in used]
+    if not lazy:
+        return array
     roles = guessed_roles(coordinates_of(array))
-    used = {n for names in roles.values() for n in names} | set(_asked(coords)) | set(fields)
     if coords is None and not any(roles.values()):
         return array  # the only numeric coordinate may be the input
-    idle = [n for n, c in array.coords.items() if c.chunks is not None and n not in used]
-    return array.drop_vars(idle)
+    playing = {n for names in roles.values() for n in names}
+    return array.drop_vars([n for n in lazy if n not in playing])
 
 
 def is_lazy(array: xr.DataArray) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from xcopula.coordinates.axis import Axis
 from xcopula.coordinates.cycles import Recurring, cycle
-from xcopula.coordinates.discovery import Coords, find_coordinates
+from xcopula.coordinates.discovery import Coords, coordinates_asked, find_coordinates
 from xcopula.coordinates.groups import CoordinateGroup, Cycle, Globe
 from xcopula.coordinates.projection import Projection, find_projection
 from xcopula.coordinates.system import CoordinateSystem
@@ -23,6 +23,7 @@ __all__ = [
     "Globe",
     "Projection",
     "Recurring",
+    "coordinates_asked",
     "cycle",
     "find_coordinates",
     "find_projection",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from xcopula.coordinates.times import calendar_of, calendar_year, is_time
 from xcopula.coordinates.units import is_degrees, is_length, units_of
 from xcopula.errors import CoordinateError, warn_user
 
-__all__ = ["Coords", "find_coordinates"]
+__all__ = ["Coords", "coordinates_asked", "find_coordinates"]
 
 _log = logging.getLogger("xcopula")
 
@@ -105,14 +105,15 @@ class _Source:
     coordinates: xr.Dataset
     stated: Roles
     guessed: Roles
+    named: Roles = field(default_factory=dict)  # by ``coords``, whatever attributes and names say
 
     @classmethod
     def of(cls, coordinates: xr.Dataset) -> _Source:
         return cls(coordinates, stated_roles(coordinates), guessed_roles(coordinates))
 
     def role(self, name: str) -> str:
-        """Return the role of a coordinate, by attributes or else by guess."""
-        for roles in (self.stated, self.guessed):
+        """Return the role of a coordinate: as ``coords`` says, by attributes, or else by guess."""
+        for roles in (self.named, self.stated, self.guessed):
             for role in ROLES:
                 if name in roles.get(role, []):
                     return role
@@ -128,8 +129,7 @@ class _Source:
             )
         if "space" in coords:
             raise CoordinateError("`coords` has longitude, latitude and another group 'space'.")
-        named = {role: [coords[role]] for role in _GLOBE}
-        source = replace(self, stated={**self.stated, **named, "x": [], "y": []})
+        source = replace(self, named={role: [coords[role]] for role in _GLOBE})
         others = {group: m for group, m in coords.items() if group not in _GLOBE}
         return source, {"space": [coords[role] for role in _GLOBE], **others}
 
@@ -260,10 +260,6 @@ class _Source:
 
     def arrange(self, coords: object) -> dict[str, list[Member]]:
         """Turn what was asked for into groups."""
-        if not isinstance(coords, str | Recurring | Sequence | Mapping):
-            raise TypeError(
-                f"`coords` is a name, names, or a mapping of groups to names, found {coords!r}."
-            )
         if isinstance(coords, Mapping):
             groups = {str(g): _members(m) for g, m in coords.items()}
         else:
@@ -334,10 +330,8 @@ class _Source:
         """Say what names were believed: coordinates without units on the globe."""
         for group in groups:
             names = [a.name for a in group.axes]
-            stated = all(
-                n in self.stated.get(a.role, []) for a, n in zip(group.axes, names, strict=True)
-            )
-            if isinstance(group, Globe) and not stated:
+            told = all(a.stated or a.name in self.named.get(a.role, []) for a in group.axes)
+            if isinstance(group, Globe) and not told:
                 warn_user(
                     f"Coordinates {names} have no units; by their names they were taken for "
                     "degrees on the globe. Set `units='degrees_east'` and 'degrees_north' on them, "
@@ -346,8 +340,7 @@ class _Source:
                 )
 
     def _axis(self, name: str, role: str) -> Axis:
-        stated = name in stated_roles(self.coordinates).get(role, [])
-        return Axis.of(self.coordinates[name], role, stated=stated)
+        return Axis.of(self.coordinates[name], role, stated=name in self.stated.get(role, []))
 
     def _cycle(self, name: str, member: Recurring) -> CoordinateGroup:
         axis = self._axis(member.name, self.role(member.name))
@@ -363,7 +356,7 @@ class _Source:
 
     def _check_plane(self, group: str, axes: Sequence[Axis]) -> None:
         """Refuse a plane of degrees, or of times and lengths together."""
-        degrees = [a.name for a in axes if a.units == "degrees" or is_degrees(a.units)]
+        degrees = [a.name for a in axes if is_degrees(a.units)]
         if degrees:
             raise CoordinateError(
                 f"Coordinates {degrees} of the group {group!r} are in degrees, which are not a "
@@ -379,11 +372,23 @@ class _Source:
             )
 
 
+def coordinates_asked(coords: Coords) -> list[str]:
+    """Return the names that ``coords`` mentions, in any of its forms."""
+    if coords is None:
+        return []
+    parts = coords.values() if isinstance(coords, Mapping) else [coords]
+    members = [member for part in parts for member in _members(part)]
+    return [m if isinstance(m, str) else m.name for m in members]
+
+
 def _members(given: object) -> list[Member]:
     if isinstance(given, str | Recurring):
         return [given]
-    members: list[Member] = list(given)  # type: ignore[call-overload]
-    for member in members:
+    if not isinstance(given, Sequence):
+        raise TypeError(
+            f"`coords` is a name, names, or a mapping of groups to names, found {given!r}."
+        )
+    for member in given:
         if not isinstance(member, str | Recurring):
             raise TypeError(f"`coords` names coordinates by strings, found {member!r}.")
-    return members
+    return list(given)

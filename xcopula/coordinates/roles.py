@@ -46,9 +46,8 @@ def guessed_roles(coordinates: xr.Dataset) -> Roles:
 
     A name is only a guess: one that says latitude of a coordinate in metres is not believed.
     """
-    import cf_xarray  # noqa: F401 - registers .cf
-
-    stated, roles = stated_roles(coordinates), _roles(coordinates.cf.guess_coord_axis())
+    stated = stated_roles(coordinates)  # which registers .cf
+    roles = _roles(coordinates.cf.guess_coord_axis())
     for role, pattern in _WHOLE.items():
         roles[role] = [
             name

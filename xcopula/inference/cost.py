@@ -66,7 +66,7 @@ def sparse_cost(sizes: Sequence[int], settings: Settings) -> Cost:
     given = settings.inducing
     m = float(given if isinstance(given, int) else sum(p.shape[1] for p in given))
     n = float(sum(sizes))
-    # As measured at 22,000 values and 200 points: the contraction of the gradient weighs most.
+    # The factors are measured (benchmarks/bench_costs.py): contracting the gradient weighs most.
     return Cost(8.0 * (9.0 * n * m + 3.0 * m * m), 20.0 * n * m * m)
 
 
