@@ -16,12 +16,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 import xcopula
-from xcopula.inference import exact
+from xcopula.methods import exact
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.linalg import cholesky, inverse_from_cholesky, solve_lower
 from xcopula.marginals import MARGINALS
-from xcopula.process import Process, Sample
+from xcopula.process.copula import Process, Sample
 
 
 def best_of(function: Callable[[], object], repeats: int) -> float:

@@ -16,12 +16,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from xcopula.inference import Settings, resolve_method
+from xcopula.methods import Settings, resolve_method
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Normal
-from xcopula.process import Process, Sample
-from xcopula.selection import starting_point
+from xcopula.process.copula import Process, Sample
+from xcopula.fitting.selection import starting_point
 
 # Method, variables, values of each.
 CASES = (

@@ -21,7 +21,7 @@ import threadpoolctl
 import xarray as xr
 
 import xcopula
-from xcopula.model import CopulaModel
+from xcopula.model.record import CopulaModel
 
 QUANTILES = (0.05, 0.5, 0.95)
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 import xcopula
 from xcopula.accessor import MultiTaskCopulaAccessor
-from xcopula.model import CopulaModel
+from xcopula.model.record import CopulaModel
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 
@@ -47,7 +47,7 @@ class TestDelegation:
             seen.update(bound.arguments)
 
         signature = inspect.signature(xcopula.fit)
-        monkeypatch.setattr("xcopula.fitting.fit", fit)
+        monkeypatch.setattr("xcopula.fitting.fit.fit", fit)
         ds = xr.Dataset()
         given = {p.name: object() for p in signature.parameters.values() if p.name != "data"}
         ds.mtcopula.fit(given.pop("primary"), **given)
@@ -62,7 +62,7 @@ class TestDelegation:
             seen.update(signature.bind(*args, **kwargs).arguments)
 
         signature = inspect.signature(xcopula.predict)
-        monkeypatch.setattr("xcopula.prediction.predict", predict)
+        monkeypatch.setattr("xcopula.prediction.target.predict", predict)
         ds = xr.Dataset()
         given = {n: object() for n in signature.parameters if n != "target"}
         ds.mtcopula.predict(**given)

@@ -72,7 +72,7 @@ def test_public_names_mean_the_same_before_and_after_loading():
     code = """
 import xcopula
 kinds = {n: type(getattr(xcopula, n)) for n in xcopula.__all__}
-import xcopula.fitting, xcopula.model, xcopula.prediction, xcopula.posterior, xcopula.plot
+import xcopula.fitting.fit, xcopula.model.record, xcopula.prediction.target, xcopula.prediction.posterior, xcopula.plot
 for name, kind in kinds.items():
     assert type(getattr(xcopula, name)) is kind, name
 from xcopula import *

@@ -11,7 +11,7 @@ import xarray as xr
 from sources import EAST, NORTH, daily, random_rotation, stations, turned
 
 import xcopula
-from xcopula.observations import observe
+from xcopula.labels.observations import observe
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 LAWS = {"rain": "lognormal", "warmth": "normal"}

@@ -13,9 +13,9 @@ from sources import EAST, NORTH, TEN, dataset, stations
 
 import xcopula
 from xcopula import by, cycle, regress
-from xcopula.coordinates import Projection, find_coordinates
+from xcopula.labels.coordinates import Projection, find_coordinates
 from xcopula.errors import CoordinateError, MarginalWarning
-from xcopula.model import warn_of_extreme_scores
+from xcopula.model.record import warn_of_extreme_scores
 
 FIXED = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
 DOWN = {"units": "m", "positive": "down"}
@@ -271,8 +271,8 @@ class TestGroups:
         """A law that is left to choose sees every value, also beyond those of step one."""
         from xcopula.kernels import resolve_kernel
         from xcopula.kernels.covariance import InputGroup
-        from xcopula.process import Sample
-        from xcopula.selection import select
+        from xcopula.process.copula import Sample
+        from xcopula.fitting.selection import select
 
         rng = np.random.default_rng(0)
         codes = np.repeat(np.arange(20.0), 6)

@@ -21,7 +21,7 @@ from strategies import raise_if_dask_computes
 import xcopula
 from xcopula import blocks, predictive
 from xcopula.errors import PerformanceWarning
-from xcopula.inference import transductive
+from xcopula.methods import transductive
 
 FIXED = {"kernels": "matern32", "restarts": 0}
 CELL_BYTES = 8 * (2 + 2 + 3)  # coordinates in the plane, latent moments, three quantiles

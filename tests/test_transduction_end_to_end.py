@@ -12,7 +12,7 @@ from strategies import chunked_grids, raise_if_dask_computes
 
 import xcopula
 from xcopula.errors import CoordinateError
-from xcopula.inference import Settings
+from xcopula.methods import Settings
 
 SECONDARIES = ["Ni", "Zn", "Co"]
 QUICK = {
@@ -243,7 +243,7 @@ class TestOneSecondary:
 
     def test_the_likelihood_is_the_full_one(self, pair):
         """The composite likelihood of one pair is its likelihood."""
-        from xcopula.inference import exact
+        from xcopula.methods import exact
 
         value, _ = exact.objective(pair.process, pair.observations.sample, pair.theta)
         assert pair.log_likelihood == -value

@@ -14,14 +14,11 @@ from xcopula import errors
 
 if TYPE_CHECKING:
     from xcopula import datasets, marginals, plot, storage
-    from xcopula.comparison import compare, format_comparison
-    from xcopula.coordinates import cycle
-    from xcopula.fitting import fit
-    from xcopula.lazy import LazyModel
+    from xcopula.fitting import compare, fit, format_comparison
+    from xcopula.labels.coordinates import cycle
     from xcopula.marginals import by, regress
-    from xcopula.model import CopulaModel
-    from xcopula.posterior import Posterior
-    from xcopula.prediction import predict
+    from xcopula.model import CopulaModel, LazyModel
+    from xcopula.prediction import Posterior, predict
 
 __version__ = "0.1.0"
 
@@ -47,11 +44,11 @@ __all__ = [
 _HOMES = {
     "CopulaModel": "xcopula.model",
     "by": "xcopula.marginals",
-    "compare": "xcopula.comparison",
-    "cycle": "xcopula.coordinates",
-    "format_comparison": "xcopula.comparison",
-    "LazyModel": "xcopula.lazy",
-    "Posterior": "xcopula.posterior",
+    "compare": "xcopula.fitting",
+    "cycle": "xcopula.labels.coordinates",
+    "format_comparison": "xcopula.fitting",
+    "LazyModel": "xcopula.model",
+    "Posterior": "xcopula.prediction",
     "fit": "xcopula.fitting",
     "predict": "xcopula.prediction",
     "regress": "xcopula.marginals",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 if TYPE_CHECKING:
-    from xcopula.lazy import LazyModel
-    from xcopula.model import CopulaModel
+    from xcopula.model.lazy import LazyModel
+    from xcopula.model.record import CopulaModel
 
 __all__ = ["MultiTaskCopulaAccessor"]
 
@@ -48,7 +48,7 @@ class MultiTaskCopulaAccessor:
         callback: Any = None,
     ) -> CopulaModel | LazyModel:
         """Fit a model to variables of this dataset; see :func:`xcopula.fit`."""
-        from xcopula.fitting import fit
+        from xcopula.fitting.fit import fit
 
         return fit(
             self._dataset,
@@ -86,6 +86,6 @@ class MultiTaskCopulaAccessor:
         mask: str | xr.DataArray | None = None,
     ) -> xr.Dataset:
         """Predict on the coordinates of this dataset; see :func:`xcopula.predict`."""
-        from xcopula.prediction import predict
+        from xcopula.prediction.target import predict
 
         return predict(model, self._dataset, quantiles, chunks=chunks, of=of, mask=mask)

@@ -22,8 +22,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import xcopula
-from xcopula.inference import resolve_method
-from xcopula.model import CopulaModel
+from xcopula.methods import resolve_method
+from xcopula.model.record import CopulaModel
 
 SECONDARIES = {"Cd": ["Ni", "Zn"], "Cu": ["Pb", "Ni", "Zn"]}
 # What the report says it used on the Jura data.

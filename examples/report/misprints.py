@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, ndtr, ndtri
 
-from xcopula.inference import exact
+from xcopula.methods import exact
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.convolution import cross_profile
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.process import Process, Sample
-from xcopula.selection import starting_point
+from xcopula.process.copula import Process, Sample
+from xcopula.fitting.selection import starting_point
 
 FloatArray = NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import xcopula
-from xcopula.inference import exact, transductive
-from xcopula.model import CopulaModel
+from xcopula.methods import exact, transductive
+from xcopula.model.record import CopulaModel
 
 FloatArray = npt.NDArray[np.float64]
 

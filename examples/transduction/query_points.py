@@ -27,8 +27,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import xcopula
-from xcopula.inference import Settings
-from xcopula.model import CopulaModel
+from xcopula.methods import Settings
+from xcopula.model.record import CopulaModel
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -25,12 +25,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
-from xcopula.inference import Settings, exact, transductive
+from xcopula.methods import Settings, exact, transductive
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.process import Moments, Process, Sample
+from xcopula.process.copula import Moments, Process, Sample
 
 FloatArray = npt.NDArray[np.float64]
 

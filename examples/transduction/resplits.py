@@ -26,9 +26,9 @@ import pandas as pd
 import xarray as xr
 
 import xcopula
-from xcopula.inference import Settings
-from xcopula.model import CopulaModel
-from xcopula.predictive import crps
+from xcopula.methods import Settings
+from xcopula.model.record import CopulaModel
+from xcopula.process.outcome import crps
 
 SECONDARIES = {"Cd": ["Ni", "Zn"], "Cu": ["Pb", "Ni", "Zn"]}
 RULES = ("report", "calibrated", "stacked", "auto")

@@ -12,7 +12,7 @@ from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import lower, scaled_inputs
 from xcopula.kernels.convolution import cross_profile
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.process import Sample
+from xcopula.process.copula import Sample
 
 PLANE, LINE, SPACE = (InputGroup(2),), (InputGroup(1),), (InputGroup(3),)
 PLANE_AND_TIME = (InputGroup(2), InputGroup(1))

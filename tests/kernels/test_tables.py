@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from xcopula.jit import interpolate
+from xcopula.jit.pairs import interpolate
 from xcopula.kernels import KERNELS
 from xcopula.kernels.convolution import cross_profile
 from xcopula.kernels.hermite import cubic, quintic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcopula import jit
+from xcopula.jit import pairs as jit
 from xcopula.kernels.base import FloatArray
 from xcopula.kernels.covariance import Contraction, CovarianceState, IntArray
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from xcopula.jit import interpolate
+from xcopula.jit.pairs import interpolate
 from xcopula.kernels.base import FloatArray
 from xcopula.kernels.hermite import quintic
 

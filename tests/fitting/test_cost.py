@@ -1,0 +1,182 @@
+"""What methods cost, from sizes alone."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import xcopula
+from xcopula import steps
+from xcopula.fitting.cost import check_cost
+from xcopula.errors import CostError
+from xcopula.methods import METHODS, Settings, machine_memory
+from xcopula.solvers.cost import committee_cost, exact_cost, pairwise_cost, sparse_cost
+
+SETTINGS = Settings(inducing=100, blocks=4)
+
+
+class TestEstimates:
+    def test_exact(self):
+        """Memory grows with the square and work with the cube of all values."""
+        one, two = exact_cost([1000], SETTINGS), exact_cost([1000, 1000], SETTINGS)
+        assert two.bytes == 4 * one.bytes
+        assert two.flops == 8 * one.flops
+        assert one.bytes >= 8 * 1000**2
+
+    def test_pairwise_is_linear_in_secondaries(self):
+        """Each secondary adds the same."""
+        costs = [pairwise_cost([1000] * t, SETTINGS).flops for t in (2, 3, 4)]
+        assert costs[2] - costs[1] == costs[1] - costs[0]
+        assert pairwise_cost([1000], SETTINGS) == exact_cost([1000], SETTINGS)
+
+    def test_sparse_is_linear_in_values(self):
+        """Twice the values take about twice the work, whether points are counted or given."""
+        one, two = sparse_cost([10_000], SETTINGS), sparse_cost([20_000], SETTINGS)
+        assert two.flops == 2 * one.flops
+        given = Settings(inducing=(np.zeros((2, 60)), np.zeros((2, 40))))
+        assert sparse_cost([10_000], given) == one
+
+    def test_committee(self):
+        """Blocks cost what they cost alone."""
+        assert committee_cost([4000], SETTINGS).flops == 4 * exact_cost([1000], SETTINGS).flops
+
+    def test_every_method_has_one(self):
+        """Each method can tell its cost before it runs."""
+        for method in METHODS.values():
+            cost = method.cost([100, 200], SETTINGS)
+            assert cost.bytes > 0
+            assert cost.hours > 0
+            assert "GB and" in cost.describe()
+
+    def test_memory_of_the_machine(self):
+        """It is at least a hundred megabytes."""
+        assert machine_memory() > 1e8
+
+
+@pytest.fixture(scope="module")
+def year() -> xr.Dataset:
+    """A year of daily values at 60 sites."""
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2001-01-01", "ns") + np.arange(365) * np.timedelta64(1, "D")
+    lon, lat = rng.uniform([-5.0, 40.0], [5.0, 50.0], (60, 2)).T
+    values = np.sin(lon)[:, None] + np.cos(np.arange(365) / 58.0) + rng.normal(size=(60, 365))
+    return xr.Dataset(
+        {"v": (("site", "time"), values)},
+        coords={"lon": ("site", lon), "lat": ("site", lat), "time": days},
+    )
+
+
+class TestCheck:
+    @pytest.mark.parametrize("method", ["full", "transductive"])
+    def test_a_year_of_days_is_refused_before_it_is_allocated(self, year, method):
+        """21,900 values are refused at once, with memory, time and what to do instead."""
+        tracemalloc.start()
+        began = time.perf_counter()
+        try:
+            with pytest.raises(
+                CostError,
+                match=rf"method='{method}' on 21,900 values .* GB and .* hours; a fit may take"
+                r".*method='fitc' \(about .*\), .*inducing.*thin=\{'time': 7\}.*max_hours=None",
+            ):
+                xcopula.fit(year, "v", method=method)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 200e6
+        assert time.perf_counter() - began < 10.0
+
+    def test_fewer_days_fit(self, year):
+        """Every thirtieth day is a model of 13 days that is soon fitted."""
+        fitted = xcopula.fit(
+            year,
+            "v",
+            marginals="normal",
+            kernels="matern12",
+            method="full",
+            thin={"time": 30},
+            restarts=0,
+        )
+        assert fitted.observations.sample.size == 60 * 13
+        assert fitted.converged
+
+    def test_no_limit_passes(self, year):
+        """Without a limit nothing is refused, and nothing is fitted here."""
+        observations, plan, settings = self.request(year, None)
+        check_cost(observations, plan.method, settings, plan.max_hours)
+
+    def test_the_limit_is_in_hours(self, year):
+        """A small limit refuses what a large one lets pass."""
+        few = year.isel(time=slice(0, 30))
+        observations, plan, settings = self.request(few, 1000.0)
+        check_cost(observations, plan.method, settings, plan.max_hours)
+        observations, plan, settings = self.request(few, 1e-6)
+        with pytest.raises(CostError, match=r"on 1,800 values .*`max_hours` is 1e-06"):
+            check_cost(observations, plan.method, settings, plan.max_hours)
+
+    @pytest.mark.parametrize(
+        ("hours", "error"),
+        [("1", TypeError), (True, TypeError), (0, ValueError), (-1.0, ValueError)],
+    )
+    def test_a_limit_that_is_none(self, year, hours, error):
+        """A limit is a positive number."""
+        with pytest.raises(error, match=r"`max_hours` is .*found"):
+            xcopula.fit(year, "v", max_hours=hours)
+
+    def test_transduction_is_offered_for_several_secondaries(self, year):
+        """With several secondaries the advice begins with pairs."""
+        few = year.isel(time=slice(0, 60))
+        data = few.assign(a=few["v"] + 1.0, b=few["v"] + 2.0)
+        with pytest.raises(CostError, match=r"Use method='transductive', .* \(about .*fitc"):
+            xcopula.fit(data, "v", ["a", "b"], method="full", max_hours=0.01)
+
+    @staticmethod
+    def request(data, max_hours):
+        """Return what the check is asked with."""
+        import dataclasses
+
+        from xcopula.labels.observations import observe
+
+        observations = observe(data, ["v"])
+        plan = steps.Plan(
+            **{f.name: None for f in dataclasses.fields(steps.Plan) if f.name != "settings"}
+        )
+        plan = dataclasses.replace(plan, method="full", max_hours=max_hours)
+        return observations, plan, Settings()
+
+
+class TestThin:
+    def test_along_every_dim_or_some(self, year):
+        """A number thins all dims, a mapping those it names."""
+        few = year.isel(time=slice(0, 8), site=slice(0, 20))
+        options = {"marginals": "normal", "kernels": "matern12", "method": "full", "restarts": 0}
+        both = xcopula.fit(few, "v", thin=2, **options)
+        assert both.observations.sample.size == 10 * 4
+        one = xcopula.fit(few, "v", thin={"time": 4}, **options)
+        assert one.observations.sample.size == 20 * 2
+        assert xcopula.fit(few.isel(time=[0, 4]), "v", **options).log_likelihood == pytest.approx(
+            one.log_likelihood, rel=1e-9
+        )
+
+    @pytest.mark.parametrize(
+        ("thin", "error", "match"),
+        [
+            (0, ValueError, "`thin` is at least 1, found 0"),
+            ({"time": -1}, ValueError, "`thin` is at least 1, found -1"),
+            (2.5, TypeError, "`thin` is an integer, found 2.5"),
+            ("time", TypeError, "`thin` is an integer, found 'time'"),
+            ({"time": "7"}, TypeError, "`thin` is an integer, found '7'"),
+            (
+                {"day": 7},
+                ValueError,
+                r"`thin` names dims \['day'\]; the data have \['site', 'time'",
+            ),
+        ],
+    )
+    def test_errors(self, year, thin, error, match):
+        """A step is a whole number of at least one, along dims that there are."""
+        with pytest.raises(error, match=match):
+            xcopula.fit(year, "v", thin=thin)

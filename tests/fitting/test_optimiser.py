@@ -1,0 +1,135 @@
+"""Minimisation in a box: walls, several starts, progress."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting.optimiser import minimise, minimise_from
+
+BOX = np.array([[-2.0, 2.0], [-2.0, 2.0]])
+
+
+def rosenbrock(x):
+    a, b = x
+    gradient = np.array([-2 * (1 - a) - 400 * a * (b - a**2), 200 * (b - a**2)])
+    return (1 - a) ** 2 + 100 * (b - a**2) ** 2, gradient
+
+
+def two_basins(x):
+    """A quartic with a shallow minimum near -1 (value 0.19) and a deep one near 1 (-0.21)."""
+    (v,) = x
+    return (v**2 - 1) ** 2 - 0.2 * v, np.array([4 * v * (v**2 - 1) - 0.2])
+
+
+def test_finds_the_minimum():
+    """Rosenbrock's valley is followed to its end, to 1e-3."""
+    optimum = minimise(rosenbrock, np.array([-1.2, 1.0]), BOX)
+    assert optimum.converged
+    np.testing.assert_allclose(optimum.theta, [1.0, 1.0], atol=1e-3)
+    assert optimum.value == rosenbrock(optimum.theta)[0]
+    assert optimum.evaluations > 10
+
+
+def test_stays_in_the_box():
+    """A minimum outside the box ends on its face, and nothing outside is evaluated."""
+    box = np.array([[-2.0, 0.5], [-2.0, 2.0]])
+    seen = []
+
+    def recorded(x):
+        seen.append(x.copy())
+        return rosenbrock(x)
+
+    optimum = minimise(recorded, np.array([-1.2, 1.0]), box)
+    np.testing.assert_allclose(optimum.theta, [0.5, 0.25], atol=1e-3)
+    assert (np.array(seen) <= box[:, 1]).all()
+    assert (np.array(seen) >= box[:, 0]).all()
+
+
+def test_start_outside_the_box_is_moved_in():
+    """A start past a bound is taken from the bound."""
+    optimum = minimise(rosenbrock, np.array([-9.0, 9.0]), BOX)
+    np.testing.assert_allclose(optimum.theta, [1.0, 1.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("failure", ["infinite", "nan", "raises"])
+def test_walls_lead_back(failure):
+    """Where the function is infinite, NaN or not positive definite the search turns round."""
+    hits = []
+
+    def walled(x):
+        if x[0] < 0.1:
+            hits.append(x[0])
+            if failure == "raises":
+                raise NotPositiveDefiniteError("no")
+            return (np.inf if failure == "infinite" else np.nan), np.zeros(1)
+        return float((x[0] - 0.2) ** 2 + 0.01 / x[0]), 2 * (x - 0.2) - 0.01 / x**2
+
+    optimum = minimise(walled, np.array([4.0]), np.array([[-5.0, 5.0]]))
+    assert hits, "the wall was never met: the test proves nothing"
+    assert optimum.theta[0] == pytest.approx(0.2691, abs=0.02)
+    assert np.isfinite(optimum.value)
+
+
+def test_failure_at_the_start_is_raised():
+    """If the very first matrix cannot be factorised the caller is told."""
+
+    def hopeless(x):
+        raise NotPositiveDefiniteError("at length_scale=[3.]")
+
+    with pytest.raises(NotPositiveDefiniteError, match="length_scale"):
+        minimise(hopeless, np.zeros(1), np.array([[-1.0, 1.0]]))
+
+
+def test_infinite_everywhere_returns_the_start():
+    """Nothing finite to be found: an infinite value at the start."""
+    optimum = minimise(lambda x: (np.inf, np.zeros(1)), np.zeros(1), np.array([[-1.0, 1.0]]))
+    assert optimum.value == np.inf
+    assert optimum.theta == pytest.approx([0.0])
+
+
+def test_several_starts_choose_the_better_basin():
+    """One start is trapped in the shallow basin; with two, the deep one wins, in any order."""
+    box = np.array([[-2.0, 2.0]])
+    trapped = minimise_from(two_basins, [np.array([-1.05])], box)
+    assert trapped.theta[0] < -0.9
+    for starts in ([-1.05, 1.05], [1.05, -1.05]):
+        best = minimise_from(two_basins, [np.array([s]) for s in starts], box)
+        assert best.theta[0] == pytest.approx(1.0241, abs=0.02)
+        assert best.value < trapped.value
+        assert best.evaluations > 2
+
+
+def test_progress_is_reported():
+    """Each iteration reports its number, the best value so far and where it was."""
+    calls = []
+
+    def progress(iteration, value, theta):
+        calls.append((iteration, value, theta.copy()))
+
+    optimum = minimise(rosenbrock, np.array([-1.2, 1.0]), BOX, progress=progress)
+    assert [c[0] for c in calls] == list(range(1, len(calls) + 1))
+    values = [c[1] for c in calls]
+    assert values == sorted(values, reverse=True)
+    for _, value, theta in calls:
+        assert value == rosenbrock(theta)[0]
+    assert values[-1] == optimum.value
+
+
+def test_iterations_are_limited():
+    """A search may be stopped after a few iterations, and says so."""
+    calls = []
+    optimum = minimise(
+        rosenbrock, np.array([-1.2, 1.0]), BOX, progress=lambda *a: calls.append(a), iterations=3
+    )
+    assert not optimum.converged
+    assert len(calls) == 3
+    assert "LIMIT" in optimum.message.upper()
+
+
+def test_deterministic():
+    """The same call gives the same optimum, to the last bit."""
+    first, second = (minimise(rosenbrock, np.array([-1.2, 1.0]), BOX) for _ in range(2))
+    np.testing.assert_array_equal(first.theta, second.theta)
+    assert (first.value, first.evaluations) == (second.value, second.evaluations)

@@ -1,0 +1,223 @@
+"""From labelled data to the sample of a model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+from strategies import count_computes
+
+from xcopula.errors import CoordinateError
+from xcopula.labels.observations import observe
+
+
+def assert_same(left, right) -> None:
+    """Compare two observations in all that a fit reads."""
+    assert left.names == right.names
+    assert left.coordinates == right.coordinates
+    np.testing.assert_array_equal(left.sites, right.sites)
+    np.testing.assert_array_equal(left.sample.inputs, right.sample.inputs)
+    np.testing.assert_array_equal(left.sample.values, right.sample.values)
+    np.testing.assert_array_equal(left.sample.offsets, right.sample.offsets)
+
+
+@pytest.fixture
+def gridded() -> xr.Dataset:
+    """Two variables on a grid (y, x), each with gaps of its own."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(2, 5, 6))
+    values[0, 1, 2] = values[1, 3, 3] = values[1, 0, 0] = np.nan
+    return xr.Dataset(
+        {"a": (("y", "x"), values[0]), "b": (("x", "y"), values[1].T)},
+        coords={"y": np.arange(5.0), "x": 10.0 * np.arange(6)},
+    )
+
+
+class TestSample:
+    def test_each_variable_drops_its_own_gaps(self, sites):
+        """A NaN in one variable costs the others nothing."""
+        seen = observe(sites, ["metal", "proxy"])
+        assert np.diff(seen.sample.offsets).tolist() == [40, 60]
+        np.testing.assert_array_equal(seen.sample.values[:40], sites["metal"].values[:40])
+        np.testing.assert_array_equal(seen.sites[40:, 0], sites["x"].values)
+        assert np.isfinite(seen.sample.inputs).all()
+        assert np.ptp(seen.sample.inputs, axis=1).max() == pytest.approx(1.0)
+
+    def test_attributes_are_copies(self, sites):
+        """The model keeps the attributes of its variables, not a view of them."""
+        seen = observe(sites, ["metal"])
+        assert seen.attrs[0] == sites["metal"].attrs
+        assert seen.attrs[0] is not sites["metal"].attrs
+
+    def test_a_grid_gives_the_sample_of_its_stacked_points(self, gridded):
+        """Gridded variables, in any order of dims, equal the same points stacked."""
+        stacked = gridded.stack(cell=("y", "x"))
+        names = ["a", "b"]
+        direct = observe(gridded.transpose("y", "x"), names)
+        assert_same(direct, observe(stacked, names, ["x", "y"]))
+        assert_same(direct, observe(stacked.reset_index("cell"), names, ["x", "y"]))
+        assert direct.sample.size == 57
+        mixed = observe(gridded, names)
+        assert set(map(tuple, np.column_stack([mixed.sites, mixed.sample.values]))) == set(
+            map(tuple, np.column_stack([direct.sites, direct.sample.values]))
+        )
+
+    @pytest.mark.filterwarnings("ignore:The sites of 'b' do not overlap:UserWarning")
+    def test_scalar_and_curvilinear_coordinates(self, gridded):
+        """A scalar coordinate holds for all of a variable; a 2-D one is read cell by cell."""
+        a = gridded["a"].assign_coords(height=2.0)
+        b = gridded["b"].assign_coords(height=10.0)
+        seen = observe({"a": a, "b": b}, ["a", "b"], {"plane": ["x", "y"], "up": "height"})
+        assert set(seen.sites[: seen.sample.offsets[1], 2]) == {2.0}
+        assert set(seen.sites[seen.sample.offsets[1] :, 2]) == {10.0}
+        turned = gridded.assign_coords(u=gridded["x"] + gridded["y"], w=gridded["x"] - gridded["y"])
+        seen = observe(turned, ["a"], ["u", "w"])
+        raw = observe(gridded, ["a"])
+        np.testing.assert_allclose(seen.sites[:, 0], raw.sites.sum(axis=1))
+
+    def test_a_mapping_of_dataarrays_equals_the_dataset(self, sites):
+        """Variables may live apart, on dims of the same name and other sizes."""
+        names = ["metal", "proxy"]
+        apart = {n: sites[n].dropna("site") for n in names}
+        assert apart["metal"].sizes != apart["proxy"].sizes
+        assert_same(observe(apart, names), observe(sites, names))
+
+    def test_stations_and_a_grid_together(self, sites, gridded):
+        """A mapping may join station data and gridded data on other dims."""
+        seen = observe({"metal": sites["metal"], "a": gridded["a"]}, ["metal", "a"])
+        assert np.diff(seen.sample.offsets).tolist() == [40, 29]
+
+    def test_integers_and_foreign_byte_order(self, sites):
+        """Any numeric dtype becomes native float64."""
+        data = sites.assign(
+            count=("site", np.arange(60, dtype=">i4")), other=sites["proxy"].astype(">f4")
+        )
+        values = observe(data, ["count", "other"]).sample.values
+        assert values.dtype == np.dtype("=f8")
+
+    def test_data_are_not_changed(self, sites):
+        """Reading leaves the data as they were."""
+        before = sites.copy(deep=True)
+        observe(sites, ["metal", "proxy"])
+        xr.testing.assert_identical(sites, before)
+
+
+class TestDask:
+    def test_computed_exactly_once(self, sites):
+        """Lazy variables, with lazy coordinates, are computed in one go."""
+        with count_computes() as scheduler:
+            seen = observe(sites.chunk(site=7), ["metal", "proxy"])
+        assert scheduler.computes == 1
+        assert_same(seen, observe(sites, ["metal", "proxy"]))
+
+    def test_only_the_chosen_variables_are_computed(self, sites):
+        """Variables that the model does not use stay lazy."""
+        import dask.array as da
+
+        def fail(block):
+            raise AssertionError("computed a variable that nobody asked for")
+
+        poisoned = da.map_blocks(fail, da.zeros(60, chunks=10), meta=np.empty(0))
+        data = sites.chunk(site=7).assign(other=("site", poisoned))
+        assert observe(data, ["metal"]).sample.size == 40
+
+
+class TestErrors:
+    @pytest.mark.parametrize("data", [None, [1, 2], np.arange(3.0), "ds"])
+    def test_data_of_a_wrong_type(self, data):
+        """Anything but a Dataset or a mapping is refused by type."""
+        with pytest.raises(
+            TypeError, match="`data` is a Dataset or a mapping of DataArrays, found"
+        ):
+            observe(data, ["a"])
+
+    def test_a_dataarray_is_told_how_to_become_a_dataset(self, sites):
+        """The commonest mistake gets the call that mends it."""
+        with pytest.raises(TypeError, match=r"found DataArray. Use `array.to_dataset\(name=...\)`"):
+            observe(sites["metal"], ["metal"])
+
+    def test_a_mapping_holds_dataarrays(self, sites):
+        """Bare arrays carry no coordinates."""
+        with pytest.raises(TypeError, match="'metal' is a ndarray; a mapping holds DataArrays"):
+            observe({"metal": sites["metal"].values}, ["metal"])
+
+    @pytest.mark.parametrize("name", ["lead", "x"])
+    def test_unknown_variable(self, sites, name):
+        """A name that is no variable, such as a coordinate, is a KeyError that lists what is."""
+        with pytest.raises(KeyError, match=rf"No variable '{name}'.*\['metal', 'proxy'\]"):
+            observe(sites, [name])
+
+    def test_too_few_values(self, sites):
+        """Fewer than five finite values are no task."""
+        few = sites.assign(metal=sites["metal"].where(sites["metal"].notnull().cumsum() < 5))
+        with pytest.raises(ValueError, match=r"'metal' has 4 finite values of 60.*at least 5"):
+            observe(few, ["metal"])
+
+    def test_constant(self, sites):
+        """A constant has no law."""
+        with pytest.raises(ValueError, match="'metal' is constant: all 60 values are 3"):
+            observe(sites.assign(metal=("site", np.full(60, 3.0))), ["metal"])
+
+    def test_infinite(self, sites):
+        """Infinities are counted and located."""
+        values = sites["proxy"].values.copy()
+        values[[4, 9]] = np.inf, -np.inf
+        with pytest.raises(
+            ValueError, match=r"'proxy' has 2 infinite values \(first at position 4"
+        ):
+            observe(sites.assign(proxy=("site", values)), ["proxy"])
+
+    @pytest.mark.parametrize("dtype", ["U3", "bool", "M8[ns]", "complex128"])
+    def test_not_numbers(self, sites, dtype):
+        """Strings, booleans, dates and complex numbers are refused by dtype."""
+        data = sites.assign(metal=("site", np.arange(60).astype(dtype)))
+        with pytest.raises(TypeError, match=r"'metal' has dtype .*; a task needs numbers"):
+            observe(data, ["metal"])
+
+    def test_duplicate_sites(self, sites):
+        """Two values of one variable at one site are refused, with the site."""
+        twice = xr.concat([sites, sites.isel(site=[3, 5])], "site")
+        first = f"x={float(sites['x'][3]):g}"
+        with pytest.raises(
+            ValueError, match="'metal' has several values at 2 of its sites"
+        ) as info:
+            observe(twice, ["metal", "proxy"])
+        assert first in str(info.value) or f"x={float(sites['x'][5]):g}" in str(info.value)
+
+    def test_duplicates_that_are_gaps_do_not_count(self, sites):
+        """A repeated site where the variable is NaN is no duplicate."""
+        twice = xr.concat([sites, sites.isel(site=[50])], "site")
+        assert observe(twice, ["metal"]).sample.size == 40
+
+    def test_a_value_without_a_place(self, sites):
+        """A NaN coordinate under a finite value is an error, under a gap it is not."""
+        x = sites["x"].values.copy()
+        x[[0, 59]] = np.nan
+        lost = sites.assign_coords(x=("site", x, sites["x"].attrs))
+        with pytest.raises(CoordinateError, match=r"1 of the 40 values of 'metal'.*not finite"):
+            observe(lost, ["metal"])
+
+    def test_a_variable_without_a_coordinate(self, sites):
+        """Every variable needs all coordinates."""
+        apart = {"metal": sites["metal"], "proxy": sites["proxy"].drop_vars("y")}
+        with pytest.raises(CoordinateError, match=r"Variable 'proxy' lacks the coordinate 'y'"):
+            observe(apart, ["metal", "proxy"])
+
+    def test_variables_in_different_units_of_length(self, sites):
+        """Metres beside kilometres are converted; what is no length is refused."""
+        names, attrs = ["metal", "proxy"], {"units": "m", "axis": "X"}
+        metres = sites["proxy"].assign_coords(x=("site", 1000.0 * sites["x"].values, attrs))
+        seen = observe({"metal": sites["metal"], "proxy": metres}, names)
+        np.testing.assert_allclose(seen.sites, observe(sites, names).sites, rtol=1e-15)
+        strange = sites["proxy"].assign_coords(x=metres["x"].assign_attrs(units="s"))
+        with pytest.raises(
+            CoordinateError, match=r"Variable 'proxy': Coordinate 'x' is in 's', .*'x' in 'km'"
+        ):
+            observe({"metal": sites["metal"], "proxy": strange}, names)
+
+    def test_a_dimension_that_no_coordinate_describes(self, gridded):
+        """A variable that varies along something else cannot be placed."""
+        data = xr.concat([gridded, gridded + 1.0], "member")
+        with pytest.raises(CoordinateError, match=r"'a' varies along \['member'\]"):
+            observe(data, ["a"])
+        assert observe(data.isel(member=[0]), ["a"]).sample.size == 29

@@ -1,0 +1,147 @@
+"""Compare kernels and marginal laws for each variable alone, as the report does before a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from scipy.special import kolmogorov, ndtr
+
+from xcopula.process import outcome as predictive
+from xcopula.labels.coordinates import Coords
+from xcopula.methods import exact
+from xcopula.kernels import KERNELS, resolve_kernel
+from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.marginals import MARGINALS
+from xcopula.marginals import resolve as resolve_marginal
+from xcopula.labels.observations import observe
+from xcopula.process.copula import Process, Sample
+from xcopula.fitting.selection import Candidate, fit_alone, starting_law
+from xcopula.labels.variables import Data
+
+__all__ = ["compare", "format_comparison"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_MEASURES = {
+    "log_likelihood": "log-likelihood of the single-task copula process",
+    "aic": "Akaike information criterion",
+    "loo_log_score": "mean leave-one-out log predictive density",
+    "loo_crps": "mean leave-one-out continuous ranked probability score",
+    "pit_pvalue": "p-value of uniform leave-one-out PIT (Kolmogorov-Smirnov)",
+    "largest_score": "largest absolute normal score",
+}
+
+
+def compare(
+    data: Data,
+    variables: str | Sequence[str],
+    *,
+    coords: Coords = None,
+    kernels: Sequence[str] = tuple(KERNELS),
+    marginals: Sequence[str] = tuple(MARGINALS),
+    structures: int = 1,
+    ard: bool | Sequence[str] = False,
+) -> xr.Dataset:
+    """Fit every kernel with every marginal law to each variable alone.
+
+    Parameters
+    ----------
+    data, coords, structures, ard
+        As in :func:`xcopula.fit`.
+    variables : str or sequence of str
+    kernels, marginals : sequence of str
+        What to compare; all there are by default.
+
+    Returns
+    -------
+    Dataset
+        On dims (task, kernel, marginal): ``log_likelihood``, ``aic``, ``loo_log_score``,
+        ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where a law does not admit the
+        values. :func:`format_comparison` prints it.
+    """
+    names = [variables] if isinstance(variables, str) else list(variables)
+    families = [resolve_kernel(k) for k in kernels]
+    laws = [resolve_marginal(m) for m in marginals]
+    observations = observe(data, names, coords, ard=ard)
+    groups = tuple(InputGroup(g.columns, g.ard) for g in observations.coordinates.groups)
+    shape = (len(names), len(kernels), len(marginals))
+    tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
+    for i in range(len(names)):
+        sample = observations.sample.select([i])
+        for m, law in enumerate(laws):
+            start = starting_law(law, sample.values)
+            for k, kernel in enumerate(families if start is not None else ()):
+                assert start is not None
+                candidate = fit_alone(sample, kernel, start, groups, structures)
+                for measure, value in _measure(candidate, sample, groups, structures).items():
+                    tables[measure][i, k, m] = value
+    return xr.Dataset(
+        {
+            name: (("task", "kernel", "marginal"), values, {"long_name": _MEASURES[name]})
+            for name, values in tables.items()
+        },
+        coords={"task": names, "kernel": list(kernels), "marginal": [m.name for m in laws]},
+    )
+
+
+def _measure(
+    candidate: Candidate, sample: Sample, groups: tuple[InputGroup, ...], structures: int
+) -> dict[str, float]:
+    covariance = Covariance((candidate.kernel,), groups, structures=structures)
+    process = Process(covariance, (candidate.marginal,))
+    moments = exact.condition(process, sample, candidate.theta).leave_one_out()
+    std = np.sqrt(moments.variance)
+    score = candidate.marginal.to_normal(sample.values)
+    error = (score - moments.mean) / std
+    log_score = candidate.marginal.log_density(sample.values) + 0.5 * (score**2 - error**2)
+    crps = predictive.crps(moments.mean, std, candidate.marginal, sample.values)
+    return {
+        "log_likelihood": candidate.log_likelihood,
+        "aic": candidate.aic,
+        "loo_log_score": float(np.mean(log_score - np.log(std))),
+        "loo_crps": float(crps.mean()),
+        "pit_pvalue": _uniformity(ndtr(error)),
+        "largest_score": candidate.largest_score,
+    }
+
+
+def _uniformity(pit: FloatArray) -> float:
+    """Return the Kolmogorov-Smirnov p-value of uniform values."""
+    n = pit.size
+    ordered = np.sort(pit)
+    steps = np.arange(n + 1) / n
+    distance = max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max())
+    # The limit law, with Stephens' correction for finite samples.
+    return float(kolmogorov(distance * (np.sqrt(n) + 0.12 + 0.11 / np.sqrt(n))))
+
+
+def format_comparison(comparison: xr.Dataset, *, most: int = 5) -> str:
+    """Lay a comparison out as text, the best of each variable first by AIC."""
+    lines = []
+    for task in comparison["task"].values:
+        own = comparison.sel(task=task).stack(candidate=("kernel", "marginal"))
+        own = own.dropna("candidate", subset=["aic"]).sortby("aic").isel(candidate=slice(most))
+        lines.append(f"{task}")
+        header = (
+            "kernel",
+            "marginal",
+            "log-lik.",
+            "AIC",
+            "LOO log",
+            "LOO CRPS",
+            "PIT p",
+            "max |z|",
+        )
+        lines.append("  {:9} {:12} {:>10} {:>10} {:>9} {:>9} {:>7} {:>8}".format(*header))
+        for n in range(own.sizes["candidate"]):
+            row = own.isel(candidate=n)
+            values = [float(row[name]) for name in _MEASURES]
+            lines.append(
+                "  {:9} {:12} {:10.2f} {:10.2f} {:9.4f} {:9.4g} {:7.3f} {:8.2f}".format(
+                    str(row["kernel"].values), str(row["marginal"].values), *values
+                )
+            )
+    return "\n".join(lines)

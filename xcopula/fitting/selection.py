@@ -1,0 +1,261 @@
+"""The report's first step: each task alone, with the kernel and marginal law that suit it best.
+
+A candidate is fitted as a single-task copula process and judged by its likelihood (as an AIC, so
+that laws with more parameters pay for them). A law that sends an observation beyond
+:data:`EXTREME_SCORE` standard deviations is passed over while another does not: a light tail on an
+outlier distorts every prediction near it, however good the likelihood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import SupportError
+from xcopula.methods import Settings, exact
+from xcopula.kernels import KERNELS, Kernel
+from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
+from xcopula.fitting.optimiser import Objective, minimise
+from xcopula.process.copula import Process, Sample
+
+__all__ = [
+    "EXTREME_SCORE",
+    "Candidate",
+    "fit_alone",
+    "penalised",
+    "select",
+    "select_shared",
+    "shortlist",
+    "starting_law",
+    "starting_point",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+EXTREME_SCORE = 5.0
+_FIRST_KERNEL = "matern32"
+# Laws this close to the best in AIC are worth a second look, but not more than so many.
+_CLOSE_AIC = 20.0
+_SHORTLIST = 3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A single-task process fitted to one variable.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    marginal : Marginal
+        At its fitted parameters.
+    theta : ndarray
+        All parameters of the single-task process.
+    log_likelihood : float
+    aic : float
+    largest_score : float
+        The largest absolute normal score of an observation.
+    """
+
+    kernel: Kernel
+    marginal: Marginal
+    theta: FloatArray
+    log_likelihood: float
+    aic: float
+    largest_score: float
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Sort key: candidates without extreme scores first, then by AIC."""
+        return (self.largest_score > EXTREME_SCORE, self.aic)
+
+
+def penalised(
+    process: Process,
+    sample: Sample,
+    objective: Callable[..., tuple[float, FloatArray]] = exact.objective,
+    settings: Settings | None = None,
+) -> Objective:
+    """Return the negative log posterior density as a function of theta."""
+
+    def value(theta: FloatArray) -> tuple[float, FloatArray]:
+        nll, gradient = objective(process, sample, theta, settings)
+        prior, prior_gradient = process.log_prior(theta)
+        return nll - prior, gradient - prior_gradient
+
+    return value
+
+
+def fit_alone(
+    sample: Sample,
+    kernel: Kernel,
+    marginal: Marginal,
+    groups: tuple[InputGroup, ...],
+    structures: int,
+    start: FloatArray | None = None,
+) -> Candidate:
+    """Fit a single-task process from one starting point."""
+    covariance = Covariance((kernel,), groups, structures=structures, noise="independent")
+    process = Process(covariance, (marginal,))
+    if start is None:
+        start = starting_point(covariance)
+    optimum = minimise(penalised(process, sample), process.join(start), process.bounds())
+    _, (fitted,) = process.split(optimum.theta)
+    nll, _ = exact.objective(process, sample, optimum.theta)
+    return Candidate(
+        kernel=kernel,
+        marginal=fitted,
+        theta=optimum.theta,
+        log_likelihood=-nll,
+        aic=2.0 * (nll + covariance.size + fitted.dof),
+        largest_score=float(np.abs(process.scores(optimum.theta, sample)).max()),
+    )
+
+
+def starting_law(
+    law: Law,
+    values: FloatArray,
+    covariates: FloatArray | None = None,
+    labels: Labels | None = None,
+) -> Marginal | None:
+    """Return the law fitted to independent values, or None if it does not admit them all.
+
+    Covariates (n, c) and the names of groups are for laws that vary; the law returned is not bound
+    to these rows.
+    """
+    try:
+        marginal = fit_law(law, values, covariates, labels)
+    except SupportError:
+        return None
+    bound = marginal if covariates is None else marginal.at(covariates)
+    # A value at the very end of a support, such as a zero, has no finite score.
+    return marginal if np.isfinite(bound.to_normal(values)).all() else None
+
+
+def starting_point(covariance: Covariance) -> FloatArray:
+    """Return covariance parameters to start from: nested lengths, most variance in the signal."""
+    theta = np.zeros(covariance.size)
+    spread = np.linspace(-1.0, 1.0, covariance.structures) if covariance.structures > 1 else [0.0]
+    covariance.part(theta, "length")[:] = np.log(0.15) + np.reshape(spread, (-1, 1, 1))
+    covariance.part(theta, "logit")[:] = 1.0
+    return theta
+
+
+def select(
+    sample: Sample,
+    groups: tuple[InputGroup, ...],
+    structures: int,
+    kernels: Iterable[Kernel] | None,
+    marginals: Iterable[Law] | None,
+    labels: Labels | None = None,
+    rows: IntArray | None = None,
+) -> list[Candidate]:
+    """Fit the candidates for one task and return them best first.
+
+    None stands for all there are, as "auto" does in a recipe. The laws are compared under one
+    kernel, then the kernels under the best law: eleven fits where the full table would take
+    twenty-eight. ``labels`` name the groups of a law that differs between groups. Where ``rows``
+    are given the processes see these observations only; the laws start from all of them.
+
+    Raises
+    ------
+    SupportError
+        If a law that was asked for, or every law, does not admit the values.
+    """
+    choice = list(KERNELS.values()) if kernels is None else list(kernels)
+    first = KERNELS[_FIRST_KERNEL] if KERNELS[_FIRST_KERNEL] in choice else choice[0]
+    candidates: list[Candidate] = []
+    start: FloatArray | None = None
+    covariates = sample.covariates_of(0)
+    part = sample if rows is None else sample.take(rows)
+    for law, asked in _options(marginals):
+        if asked:  # what was asked for fails aloud
+            law = fit_law(law, sample.values, covariates, labels)
+        marginal = starting_law(law, sample.values, covariates, labels)
+        if marginal is None:
+            continue
+        candidate = fit_alone(part, first, marginal, groups, structures, start)
+        candidates.append(_of_all(candidate, sample, part, marginal, groups, structures))
+        start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
+    if not candidates:
+        raise SupportError(
+            "No marginal law gives all values a finite score. Choose one with wider support "
+            "('normal', 'gev', 't', 'parzen'), or mask the values at the end of the support."
+        )
+    best = min(candidates, key=lambda c: c.rank)
+    for kernel in choice:
+        if kernel != first:
+            candidate = fit_alone(part, kernel, best.marginal, groups, structures, start)
+            candidates.append(_of_all(candidate, sample, part, best.marginal, groups, structures))
+    return sorted(candidates, key=lambda c: c.rank)
+
+
+def _of_all(
+    candidate: Candidate,
+    sample: Sample,
+    part: Sample,
+    law: Marginal,
+    groups: tuple[InputGroup, ...],
+    structures: int,
+) -> Candidate:
+    """Judge a candidate that was fitted to a part by all values: they must be in its support.
+
+    Where one is not, it takes the law that was fitted to all of them.
+    """
+    if part is sample:
+        return candidate
+    covariates = sample.covariates_of(0)
+    scores = candidate.marginal.at(covariates).to_normal(sample.values)
+    if not np.isfinite(scores).all():
+        kernel, theta = candidate.kernel, candidate.theta.copy()
+        theta[theta.size - law.theta.size :] = law.theta
+        covariance = Covariance((kernel,), groups, structures=structures, noise="independent")
+        nll, _ = exact.objective(Process(covariance, (law,)), part, theta)
+        aic = 2.0 * (nll + covariance.size + law.dof)
+        candidate = Candidate(kernel, law, theta, -nll, aic, np.inf)
+        scores = law.at(covariates).to_normal(sample.values)
+    return replace(candidate, largest_score=float(np.abs(scores).max()))
+
+
+def _options(marginals: Iterable[Law] | None) -> Iterator[tuple[Law, bool]]:
+    """Yield laws of one family each, and whether that family was asked for."""
+    if marginals is None:
+        yield from ((family, False) for family in MARGINALS.values())
+        return
+    for law in marginals:
+        if isinstance(law, Recipe):
+            yield from ((recipe, law.family is not None) for recipe in law.candidates())
+        else:
+            yield law, True
+
+
+def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
+    """Reorder the tasks' candidates so that the kernel best for all of them together is first."""
+    totals = {}
+    for kernel in dict.fromkeys(c.kernel for c in tables[0]):
+        best = [min((c for c in t if c.kernel == kernel), key=lambda c: c.rank) for t in tables]
+        totals[kernel] = sum(c.aic for c in best)
+    shared = min(totals, key=lambda k: totals[k])
+    return [sorted(t, key=lambda c: (c.kernel != shared, c.rank)) for t in tables]
+
+
+def shortlist(table: list[Candidate]) -> list[Marginal]:
+    """Return the laws of one task that are close to the best, each at its best fit."""
+    best = table[0]
+    # Judged under the kernel that all laws were tried with.
+    tried = [c for c in table if c.kernel.name == _common_kernel(table)]
+    close = [
+        c.marginal
+        for c in tried
+        if c.largest_score <= EXTREME_SCORE and c.aic - tried[0].aic <= _CLOSE_AIC
+    ]
+    return [best.marginal, *(m for m in close if m.name != best.marginal.name)][:_SHORTLIST]
+
+
+def _common_kernel(table: list[Candidate]) -> str:
+    names = [c.kernel.name for c in table]
+    return max(set(names), key=lambda n: (names.count(n), n))

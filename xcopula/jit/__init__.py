@@ -1,0 +1,1 @@
+"""Compiled loops: every numba function of the package."""

@@ -1,0 +1,1 @@
+"""Labelled data: coordinates, fields of laws, variables, and the observations read from them."""

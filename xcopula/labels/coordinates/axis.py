@@ -1,0 +1,161 @@
+"""One coordinate of a model: its name, its CF role, and how to read it as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from xcopula.labels.coordinates import times
+from xcopula.labels.coordinates.units import conversion, is_length, units_of
+from xcopula.errors import CoordinateError, warn_user
+
+__all__ = ["Axis"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# What length scales of lengths are reported in.
+_LENGTHS = {"x": "km", "y": "km", "z": "m"}
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A coordinate as the training data have it.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the training data.
+    role : str
+        "longitude", "latitude", "x", "y", "z", "time", or "" for none: what it is looked for by
+        in other data. Without a role, its name is.
+    units : str
+        Of the numbers it is read as: km along x and y and m along z where they are lengths,
+        degrees on the globe, days for times, otherwise as they were; '' if there were none.
+    given : str
+        Units in the training data, which other data without units are taken to be in.
+    stated : bool
+        Whether its attributes said its role there: then those of other data count before names.
+    calendar, epoch : str
+        Of a time.
+    positive : {"", "up", "down"}
+        Of a vertical coordinate, if it says which way it counts.
+    """
+
+    name: str
+    role: str = ""
+    units: str = ""
+    calendar: str = ""
+    epoch: str = ""
+    positive: str = ""
+    given: str = ""
+    stated: bool = False
+
+    @classmethod
+    def of(cls, coordinate: xr.DataArray, role: str, *, stated: bool = False) -> Axis:
+        """Describe a coordinate of the training data.
+
+        Raises
+        ------
+        CoordinateError
+            If it holds neither numbers nor dates.
+        """
+        name = str(coordinate.name)
+        if times.is_time(coordinate):
+            calendar = times.calendar_of(coordinate)
+            first = times.first_time(coordinate)
+            return cls(name, "time", "days", calendar, first, stated=stated)
+        _check_numeric(coordinate)
+        units = given = units_of(coordinate)
+        if role in ("longitude", "latitude"):
+            units = "degrees"
+        elif coordinate.dtype.kind == "m":
+            units = "days"
+        elif is_length(units):
+            units = _LENGTHS.get(role, units)
+        positive = _direction(coordinate) if role == "z" else ""
+        return cls(name, role, units, positive=positive, given=given, stated=stated)
+
+    def read(self, coordinate: xr.DataArray) -> xr.DataArray:
+        """Return a coordinate of any data as numbers in this axis's units, lazily if it is lazy.
+
+        Raises
+        ------
+        CoordinateError
+            If it is of another kind, its units cannot be converted, or its values cannot be.
+        """
+        if self.epoch:
+            if not times.is_time(coordinate):
+                raise CoordinateError(
+                    f"Coordinate {coordinate.name!r} has dtype {coordinate.dtype}, the model has "
+                    f"dates along {self.name!r}. Decode it with `xr.decode_cf`, or convert it."
+                )
+            return times.to_days(coordinate, self.epoch, self.calendar)
+        _check_numeric(coordinate)
+        units = units_of(coordinate) or self.given
+        factor = conversion(units, self.units)
+        if coordinate.dtype.kind == "m":
+            coordinate, units = coordinate / np.timedelta64(1, "D"), "days"
+            factor = conversion(units, self.units) if self.units else None
+        if factor is None:
+            known = self.units if self.given == units else self.given or self.units
+            raise CoordinateError(
+                f"Coordinate {coordinate.name!r} is in {units!r}, the training data had "
+                f"{self.name!r} in {known or 'no units'!r}. Convert it, or set `units` where they "
+                "are missing."
+            )
+        if units and not self.units:
+            warn_user(
+                f"Coordinate {coordinate.name!r} is in {units!r}, the training data had "
+                f"{self.name!r} without units: they were taken for the same. Set `units` there."
+            )
+        numbers = coordinate.astype(np.float64, copy=False)
+        if self.role == "latitude":
+            numbers = xr.apply_ufunc(
+                _checked_latitude, numbers, dask="parallelized", output_dtypes=[np.float64]
+            )
+        if {self.positive, _direction(coordinate)} == {"up", "down"}:
+            factor = -factor  # a depth of ten metres is a height of minus ten
+        return numbers if factor == 1.0 else numbers * factor
+
+    def decode(self, numbers: FloatArray) -> npt.NDArray[Any]:
+        """Return numbers of this axis as values with labels: dates, for a time."""
+        return times.from_days(numbers, self.epoch, self.calendar) if self.epoch else numbers
+
+
+def _direction(coordinate: xr.DataArray) -> str:
+    """Return which way a vertical coordinate counts, if it says so."""
+    stated = str(coordinate.attrs.get("positive", "")).lower()
+    if stated in ("up", "down"):
+        return stated
+    name = str(coordinate.attrs.get("standard_name", ""))
+    if name == "depth" or name.startswith("depth_below"):
+        return "down"
+    return "up" if name.startswith(("height", "altitude")) else ""
+
+
+def _checked_latitude(values: FloatArray) -> FloatArray:
+    beyond = np.abs(values) > 90.0
+    if beyond.any():
+        raise CoordinateError(
+            f"{beyond.sum()} latitudes lie beyond 90 degrees (first: {values[beyond].flat[0]:g}). "
+            "If they are not degrees, set their `units`; if longitude and latitude are swapped, "
+            "pass `coords={'longitude': ..., 'latitude': ...}`."
+        )
+    return values
+
+
+def _check_numeric(coordinate: xr.DataArray) -> None:
+    if " since " in units_of(coordinate):
+        raise CoordinateError(
+            f"Coordinate {coordinate.name!r} has the units {units_of(coordinate)!r} of a time that "
+            "was not decoded. Use `xr.decode_cf(ds)`, or open the file with `decode_times=True`."
+        )
+    if coordinate.dtype.kind not in "iufm":
+        raise CoordinateError(
+            f"Coordinate {coordinate.name!r} has dtype {coordinate.dtype}; inputs are numbers or "
+            "dates. Convert it, or leave it out of `coords`."
+        )

@@ -1,0 +1,203 @@
+"""The variables of a model, each with all it needs as coordinates; nothing is computed here.
+
+A Dataset may keep longitude and latitude, or the fields of a law, among its variables: what a
+variable needs of them is attached to it, so that from here on each is a DataArray of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import xarray as xr
+
+from xcopula.labels.coordinates import Coords, coordinates_asked, find_projection
+from xcopula.labels.coordinates.roles import coordinates_of, guessed_roles
+from xcopula.labels.coordinates.units import is_length, units_of
+from xcopula.errors import warn_user
+from xcopula.labels.fields import attach_fields
+from xcopula.marginals import Law
+
+__all__ = [
+    "Data",
+    "Laws",
+    "Thin",
+    "is_lazy",
+    "loaded",
+    "pick",
+    "thinned",
+    "wanted",
+    "with_fields",
+    "without_idle",
+]
+
+Data = xr.Dataset | Mapping[str, xr.DataArray]
+Laws = Sequence[Law | None]
+Thin = int | Mapping[str, int] | None
+
+# Names of coordinates that a table may keep among its variables. Prefixes will not do: a latent
+# heat is no latitude, and a longwave flux no longitude.
+_COLUMNS: tuple[dict[str, set[str]], ...] = (
+    {"longitude": {"lon", "longitude"}, "latitude": {"lat", "latitude"}},
+    {"x": {"x", "easting"}, "y": {"y", "northing"}},
+    {"time": {"time"}},
+)
+
+
+def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, xr.DataArray]:
+    """Return the variables of a model with their coordinates and grid mapping.
+
+    Parameters
+    ----------
+    coords : optional
+        What the inputs are to be; variables of a Dataset may be among them.
+
+    Raises
+    ------
+    KeyError
+        If a variable is not in the data.
+    TypeError
+        If the data are of another type.
+    """
+    _check_type(data)
+    available = list(data.data_vars) if isinstance(data, xr.Dataset) else list(data)
+    for name in names:
+        if name not in available:
+            raise KeyError(f"No variable {name!r} in the data; it has {available}.")
+    arrays = {name: data[name] for name in names}
+    for name, array in arrays.items():
+        if not isinstance(array, xr.DataArray):
+            raise TypeError(
+                f"Variable {name!r} is a {type(array).__name__}; a mapping holds DataArrays, which "
+                "carry their coordinates."
+            )
+        if isinstance(data, xr.Dataset):
+            array = _with_inputs(array, data.drop_vars(list(names)), coords)
+        arrays[name] = _with_projection(array, data)
+    return arrays
+
+
+def _check_type(data: object) -> None:
+    if isinstance(data, xr.Dataset | Mapping):
+        return
+    advice = "Use `array.to_dataset(name=...)` for a DataArray."
+    if hasattr(data, "to_xarray"):
+        advice = "Use `frame.to_xarray()`, with `set_coords` for its coordinates."
+    raise TypeError(
+        f"`data` is a Dataset or a mapping of DataArrays, found {type(data).__name__}. {advice}"
+    )
+
+
+def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.DataArray:
+    """Attach variables that are inputs: those that were asked for, or whose names say so."""
+    fitting = {
+        str(n): v
+        for n, v in others.data_vars.items()
+        if set(v.dims) <= set(array.dims) and v.dims and v.dtype.kind in "iufmMO"
+    }
+    if coords is not None:
+        chosen = [n for n in coordinates_asked(coords) if n in fitting and n not in array.coords]
+    else:
+        chosen = _columns(array, list(fitting))
+    return array.assign_coords({n: fitting[n].reset_coords(drop=True) for n in chosen})
+
+
+def _columns(array: xr.DataArray, names: Sequence[str]) -> list[str]:
+    """Return the names that play a role which no coordinate of the variable has."""
+    found = [
+        {role: [n for n in names if n.lower() in spellings] for role, spellings in columns.items()}
+        for columns in _COLUMNS
+    ]
+    whole = [columns for columns in found if all(len(n) == 1 for n in columns.values())]
+    if not whole:
+        return []
+    taken = guessed_roles(coordinates_of(array))
+    if any(is_length(units_of(array[n])) for n in taken["x"] + taken["y"]):
+        whole = [columns for columns in whole if "longitude" not in columns]  # a plane comes first
+    return [
+        columns[role][0]
+        for columns in whole
+        if not any(array[n].ndim for role in columns for n in taken[role])
+        for role in columns
+    ]
+
+
+def _with_projection(array: xr.DataArray, data: Data) -> xr.DataArray:
+    projection = find_projection(array, data)
+    if projection is None:
+        named = array.attrs.get("grid_mapping") or array.encoding.get("grid_mapping")
+        if named:
+            warn_user(
+                f"Variable {array.name!r} refers to the grid mapping {named!r}, which is not "
+                "there: targets in other projections will not be noticed. Keep it as a coordinate, "
+                f"with `set_coords({str(named)!r})` on the Dataset."
+            )
+        return array
+    if "grid_mapping" in array.encoding:  # where decoding may have put it
+        array = array.assign_attrs(grid_mapping=projection.name)
+    return array.assign_coords({projection.name: projection.to_coordinate()})
+
+
+def wanted(law: Law | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields that a law varies with, and those of them that are keys."""
+    if law is None or isinstance(law, type):
+        return (), ()
+    return law.fields, getattr(law, "keys", ())
+
+
+def with_fields(
+    arrays: Mapping[str, xr.DataArray], laws: Laws, data: Data
+) -> dict[str, xr.DataArray]:
+    """Return the variables with the fields of their laws as further coordinates."""
+    return {
+        name: attach_fields(name, array, wanted(law)[0], data)
+        for (name, array), law in zip(arrays.items(), laws, strict=True)
+    }
+
+
+def thinned(data: Data, thin: Thin) -> Data:
+    """Return every so many entries of the data, along all dims or along some."""
+    if thin is None:
+        return data
+    _check_type(data)
+    parts = [data] if isinstance(data, xr.Dataset) else list(data.values())
+    if not all(isinstance(part, xr.Dataset | xr.DataArray) for part in parts):
+        return data  # refused where it is picked
+    known = {d for part in parts for d in getattr(part, "dims", ())}
+    if isinstance(thin, Mapping):
+        unknown = [d for d in thin if d not in known]
+        if unknown:
+            raise ValueError(
+                f"`thin` names dims {unknown}; the data have {sorted(map(str, known))}."
+            )
+    steps = dict(thin) if isinstance(thin, Mapping) else dict.fromkeys(known, thin)
+    if isinstance(data, xr.Dataset):
+        return data.thin(steps)
+    return {n: a.thin({d: k for d, k in steps.items() if d in a.dims}) for n, a in data.items()}
+
+
+def without_idle(array: xr.DataArray, coords: Coords, fields: Sequence[str]) -> xr.DataArray:
+    """Return a variable without lazy coordinates that can be neither input nor field."""
+    used = {*fields, *coordinates_asked(coords)}
+    lazy = [n for n, c in array.coords.items() if c.chunks is not None and n not in used]
+    if not lazy:
+        return array
+    roles = guessed_roles(coordinates_of(array))
+    if coords is None and not any(roles.values()):
+        return array  # the only numeric coordinate may be the input
+    playing = {n for names in roles.values() for n in names}
+    return array.drop_vars([n for n in lazy if n not in playing])
+
+
+def is_lazy(array: xr.DataArray) -> bool:
+    """Tell whether a variable or one of its coordinates is backed by dask."""
+    return array.chunks is not None or any(c.chunks is not None for c in array.coords.values())
+
+
+def loaded(arrays: dict[str, xr.DataArray]) -> dict[str, xr.DataArray]:
+    """Return the variables in memory; what is backed by dask is computed in one go."""
+    if not any(is_lazy(array) for array in arrays.values()):
+        return arrays
+    import dask
+
+    computed: tuple[xr.DataArray, ...] = dask.compute(*arrays.values())
+    return dict(zip(arrays, computed, strict=True))

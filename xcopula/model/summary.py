@@ -1,0 +1,127 @@
+"""A fitted model in a few lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from xcopula.labels.fields import Field
+from xcopula.methods import resolve_method
+from xcopula.marginals import Marginal
+
+if TYPE_CHECKING:
+    from xcopula.model.record import CopulaModel
+
+__all__ = ["summarise"]
+
+_MOST_LISTED = 5
+
+
+def summarise(model: CopulaModel) -> str:
+    """Describe a model: how it was fitted, its parameters, and how variables are related."""
+    p = model.parameters
+    sample = model.observations.sample
+    covariance = model.process.covariance
+    cost = resolve_method(model.method).cost(np.diff(sample.offsets).tolist(), model.settings)
+    lines = [
+        f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
+        + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
+        f"  method {model.method!r}, coupling {covariance.coupling!r}, "
+        f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
+        f"{covariance.noise} nugget",
+        f"  log-likelihood {model.log_likelihood:.2f} with {model.theta.size} parameters, "
+        + ("converged" if model.converged else f"NOT converged ({model.message})")
+        + f" after {model.evaluations} evaluations",
+        f"  {sample.size} observations, inputs "
+        + " x ".join(
+            f"{g.name}({', '.join(a.name for a in g.axes)})"
+            for g in model.observations.coordinates.groups
+        ),
+        f"  an evaluation takes about {cost.bytes / 1e6:.3g} MB and {cost.seconds:.2g} s",
+        "",
+    ]
+    rows = [("task", "values", "kernel", "length scale", "nugget", "marginal", "parameters")]
+    for i, name in enumerate(model.tasks):
+        law = model.marginals[i]
+        rows.append(
+            (
+                name,
+                str(sample.task(i).stop - sample.task(i).start),
+                str(p["kernel"].values[i]),
+                _lengths(model, p, i),
+                f"{p['nugget'].values[i]:.2g}",
+                law.name,
+                _listed(law.parameters, model.observations.fields[i]),
+            )
+        )
+    lines += _table(rows)
+    for name, law, fields in zip(
+        model.tasks, model.marginals, model.observations.fields, strict=True
+    ):
+        lines += _laws_by_group(name, law, fields)
+    if len(model.tasks) > 1:
+        lines.append("")
+        correlations = p["correlation"].values[:, 0, 1:].T
+        nuggets = p["nugget_correlation"].values[0, 1:]
+        lines += _table(
+            [("correlation with " + model.tasks[0], "signal", "nugget")]
+            + [
+                (n, ", ".join(f"{v:+.2f}" for v in row), f"{v:+.2f}")
+                for n, row, v in zip(model.tasks[1:], correlations, nuggets, strict=True)
+            ]
+        )
+    lines += ["", *(f"  {line}" for line in model.conditioned.describe())]
+    if model.law_trials:
+        trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in model.law_trials)
+        lines.append(f"  leave-one-out CRPS by law of {model.tasks[0]}: {trials}")
+    return "\n".join(lines)
+
+
+def _lengths(model: CopulaModel, parameters: xr.Dataset, task: int) -> str:
+    """Return the length scales of a task, group by group, with their units."""
+    parts = []
+    for g, group in enumerate(model.coordinates.groups):
+        lengths = parameters["length_scale"].values[:, g, task]
+        parts.append(f"{', '.join(f'{v:.3g}' for v in lengths)} {group.units}".rstrip())
+    return " x ".join(parts)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _listed(parameters: Mapping[str, float], fields: Sequence[Field]) -> str:
+    """Return parameters by name, slopes with their units, unless they are too many for a line."""
+    if len(parameters) > _MOST_LISTED:
+        return f"{len(parameters)}, below"
+    per = _per(fields)
+    return ", ".join(f"{k} {v:.4g}{per.get(k, '')}" for k, v in parameters.items())
+
+
+def _per(fields: Sequence[Field]) -> dict[str, str]:
+    """Return the units of slopes, by field."""
+    return {field.name: f" per {field.units}" for field in fields if field.units}
+
+
+def _laws_by_group(name: str, law: Marginal, fields: Sequence[Field]) -> list[str]:
+    """Return a table of many parameters: groups in rows, where there are groups."""
+    parameters = law.parameters
+    if len(parameters) <= _MOST_LISTED:
+        return []
+    cells: dict[str, dict[str, float]] = {}
+    for key, value in parameters.items():
+        what, _, group = key.partition("[")
+        cells.setdefault(group.rstrip("]") or "all", {})[what] = value
+    columns = list(dict.fromkeys(what for row in cells.values() for what in row))
+    per = _per(fields)
+    rows = [(f"law of {name}", *(f"{c}{per.get(c, '')}" for c in columns))]
+    for group, row in cells.items():
+        rows.append((group, *(f"{row[c]:.4g}" if c in row else "" for c in columns)))
+    return ["", *_table(rows)]

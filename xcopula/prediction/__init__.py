@@ -1,0 +1,8 @@
+"""Prediction on labelled targets: cells, blocks of them, and the posterior they make up."""
+
+from __future__ import annotations
+
+from xcopula.prediction.posterior import Posterior
+from xcopula.prediction.target import posterior, predict
+
+__all__ = ["Posterior", "posterior", "predict"]

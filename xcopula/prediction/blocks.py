@@ -1,0 +1,208 @@
+"""What happens to one block of a target, and how blocks become a lazy array.
+
+The block functions are plain numpy. The same function serves an in-memory target (one block) and
+a chunked one, where dask calls it for each chunk; so lazy equals eager by construction. What they
+need of the model enters the graph once, as a delayed :class:`~xcopula.prediction.predictor.Predictor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Query", "evaluate", "transform"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# Index symbols of blockwise for the axes that are not dimensions of the target.
+_ROW, _LEADING = "__row__", "__leading__"
+# Cells of a block that are worked on at a time, so that what is only passing stays small.
+_CELLS = 2**16
+
+
+def _slices(size: int) -> Iterator[slice]:
+    return (slice(k, min(k + _CELLS, size)) for k in range(0, size, _CELLS))
+
+
+def evaluate(
+    *arrays: npt.NDArray[Any],
+    missing: Sequence[tuple[int, ...]],
+    predictor: Any,
+    quantity: str,
+    rows: int,
+    nugget: bool,
+) -> FloatArray:
+    """Return a quantity of the latent process, stacked first, on a block.
+
+    Parameters
+    ----------
+    *arrays : ndarray
+        One coordinate for each axis of the system, then a boolean mask; each with the dims that
+        it has, in the order of the block's.
+    missing : sequence of tuple of int
+        For each array, the dims of the block that it lacks.
+    predictor : Predictor
+    quantity : {"latent", "information"}
+        Method of the predictor.
+    rows : int
+        How many numbers a cell has.
+    nugget : bool
+    """
+    whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
+    *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
+    to_columns = predictor.coordinates.to_columns
+    wanted = mask.flatten()
+    for part in _slices(wanted.size):
+        for c in coordinates:
+            wanted[part] &= np.isfinite(c.flat[part])
+    out = np.full((rows, wanted.size), np.nan)
+    cells = np.flatnonzero(wanted)
+    for part in _slices(cells.size):
+        where = cells[part]
+        columns = to_columns([c.flat[where] for c in coordinates])
+        out[:, where] = getattr(predictor, quantity)(columns, nugget)
+    return out.reshape(rows, *mask.shape)
+
+
+@dataclass(frozen=True)
+class Query:
+    """The cells of a target: coordinates and mask, dims, and chunks where it is lazy.
+
+    Attributes
+    ----------
+    arrays : sequence of array
+        Coordinates and mask, each with dims in the order of ``dims``.
+    index : sequence of tuple
+        Their dims.
+    dims : tuple
+    chunks : mapping of dim to tuple of int, or None
+        None for a result in memory.
+    nugget : bool
+    fields : sequence of array
+        Fields of the primary's law, each with dims in the order of ``dims``.
+    field_index : sequence of tuple
+        Their dims.
+    """
+
+    arrays: Sequence[Any]
+    index: Sequence[tuple[Hashable, ...]]
+    dims: tuple[Hashable, ...]
+    chunks: Mapping[Hashable, tuple[int, ...]] | None
+    nugget: bool
+    fields: Sequence[Any] = ()
+    field_index: Sequence[tuple[Hashable, ...]] = ()
+
+    def evaluate(self, predictor: Any, quantity: str, rows: int) -> Any:
+        """Evaluate a quantity on all cells, now or lazily."""
+        options: dict[str, Any] = {
+            "missing": self._missing(self.index),
+            "predictor": predictor,
+            "quantity": quantity,
+            "rows": rows,
+            "nugget": self.nugget,
+        }
+        if self.chunks is None:
+            return evaluate(*map(np.asarray, self.arrays), **options)
+        import dask.array as da
+
+        if not self.dims:
+            import dask
+
+            point = dask.delayed(evaluate, pure=True)(*self.arrays, **options)
+            return da.from_delayed(point, shape=(rows,), dtype=np.float64)
+        return da.blockwise(
+            evaluate,
+            (_ROW, *self.dims),
+            *self._pairs(self.arrays, self.index),
+            new_axes={_ROW: rows},
+            align_arrays=False,  # they are; and an outer product is meant to have many blocks
+            dtype=np.float64,
+            meta=np.empty((0,) * (1 + len(self.dims))),
+            **options,
+        )
+
+    def transform(
+        self,
+        moments: Any,
+        function: Callable[..., FloatArray],
+        predictor: Any,
+        leading: FloatArray | None,
+    ) -> Any:
+        """Apply :func:`transform` to the latent moments of all cells, now or lazily."""
+        options: dict[str, Any] = {
+            "missing": self._missing(self.field_index),
+            "function": function,
+            "predictor": predictor,
+            "leading": leading,
+        }
+        if isinstance(moments, np.ndarray):
+            return transform(moments, *map(np.asarray, self.fields), **options)
+        import dask.array as da
+
+        outer = self.dims if leading is None else (_LEADING, *self.dims)
+        return da.blockwise(
+            transform,
+            outer,
+            moments,
+            (_ROW, *self.dims),
+            *self._pairs(self.fields, self.field_index),
+            new_axes={} if leading is None else {_LEADING: len(leading)},
+            concatenate=True,
+            align_arrays=False,
+            dtype=np.float64,
+            meta=np.empty((0,) * len(outer)),
+            **options,
+        )
+
+    def _missing(self, index: Sequence[tuple[Hashable, ...]]) -> list[tuple[int, ...]]:
+        """Return, for each array, the dims that it lacks."""
+        return [tuple(k for k, d in enumerate(self.dims) if d not in names) for names in index]
+
+    def _pairs(self, arrays: Sequence[Any], index: Sequence[tuple[Hashable, ...]]) -> list[Any]:
+        """Return arrays and their dims as blockwise takes them, in the chunks of the result."""
+        import dask.array as da
+
+        chunks = self.chunks or {}
+        pairs: list[Any] = []
+        for array, names in zip(arrays, index, strict=True):
+            if not names:
+                pairs += [np.asarray(array), None]
+            elif isinstance(array, da.Array):
+                pairs += [array.rechunk({k: chunks[n] for k, n in enumerate(names)}), names]
+            else:
+                pieces = tuple(chunks[n] for n in names)
+                pairs += [da.from_array(np.asarray(array), chunks=pieces), names]
+        return pairs
+
+
+def transform(
+    moments: FloatArray,
+    *fields: npt.NDArray[Any],
+    missing: Sequence[tuple[int, ...]],
+    function: Callable[..., FloatArray],
+    predictor: Any,
+    leading: FloatArray | None,
+) -> FloatArray:
+    """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values.
+
+    Fields of the law have the dims that they have; ``missing`` says which they lack.
+    """
+    shape = moments.shape[1:]
+    mean, std = moments.reshape(2, -1)
+    whole = [
+        np.broadcast_to(np.expand_dims(f, axes), shape)
+        for f, axes in zip(fields, missing, strict=True)
+    ]
+    values: Sequence[tuple[Any, ...]] = [()] if leading is None else [(v,) for v in leading]
+    out = np.full((len(values), mean.size), np.nan)
+    cells = np.flatnonzero(np.isfinite(mean))  # what is masked asks nothing of the law
+    for part in _slices(cells.size):
+        where = cells[part]
+        law = predictor.law([f.flat[where] for f in whole])
+        for row, value in zip(out, values, strict=True):
+            row[where] = function(mean[where], std[where], law, *value)
+    return out.reshape(shape if leading is None else (len(values), *shape))

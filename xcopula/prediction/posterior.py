@@ -1,0 +1,206 @@
+"""The labelled posterior of the primary variable on a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from xcopula.prediction import blocks
+from xcopula.process import outcome as predictive
+
+__all__ = ["Posterior"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
+
+
+@dataclass(frozen=True, repr=False)
+class Posterior:
+    """What a model knows of its primary variable on a target: a full law at every cell.
+
+    Lazy where the target is chunked: every method then returns dask-backed arrays.
+
+    Attributes
+    ----------
+    tasks : tuple of str
+        The variables of the model, the primary first.
+    query : Query
+        The cells of the target.
+    predictor : Predictor, or delayed
+    moments : ndarray or dask array (2, ...)
+        Latent mean and standard deviation.
+    coords : mapping
+        Coordinates of the target.
+    attrs : dict
+        Attributes of the primary variable.
+    """
+
+    tasks: tuple[str, ...]
+    query: blocks.Query
+    predictor: Any
+    moments: Any
+    coords: dict[Hashable, xr.DataArray]
+    attrs: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The primary variable."""
+        return self.tasks[0]
+
+    @property
+    def dims(self) -> tuple[Hashable, ...]:
+        """Dims of the target."""
+        return self.query.dims
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(
+            f"{d}: {n}" for d, n in zip(self.dims, self.moments.shape[1:], strict=True)
+        )
+        kind = "lazy" if self.lazy else "in memory"
+        return f"<xcopula.Posterior of {self.name!r} on ({sizes}), {kind}>"
+
+    @property
+    def lazy(self) -> bool:
+        """Whether results are dask-backed."""
+        return not isinstance(self.moments, np.ndarray)
+
+    @property
+    def latent(self) -> xr.Dataset:
+        """Mean and standard deviation of the latent Gaussian process."""
+        return xr.Dataset(
+            {
+                "mean": (self.dims, self.moments[0], {"long_name": "latent mean", "units": "1"}),
+                "std": (
+                    self.dims,
+                    self.moments[1],
+                    {"long_name": "latent standard deviation", "units": "1"},
+                ),
+            },
+            coords=self.coords,
+        )
+
+    def quantile(self, q: float | Sequence[float] | FloatArray) -> xr.DataArray:
+        """Return quantiles; a sequence gives a first dim ``quantile``, a number a scalar coord.
+
+        Raises
+        ------
+        ValueError
+            If a level is not strictly between 0 and 1.
+        """
+        return self._over(
+            predictive.quantile,
+            "quantile",
+            _levels(q),
+            {"long_name": "quantile level", "units": "1"},
+            self._value_attrs(),
+        )
+
+    def median(self) -> xr.DataArray:
+        """Return the median."""
+        return self.quantile(0.5).drop_vars("quantile")
+
+    def interval(self, level: float = 0.9) -> xr.DataArray:
+        """Return the central interval of a level, on a first dim ``bound`` (lower, upper)."""
+        (level,) = _levels(level).reshape(-1)
+        both = self.quantile([0.5 * (1.0 - level), 0.5 * (1.0 + level)])
+        return (
+            both.drop_vars("quantile")
+            .rename(quantile="bound")
+            .assign_coords(bound=["lower", "upper"])
+        )
+
+    def cdf(self, value: float | Sequence[float] | FloatArray) -> xr.DataArray:
+        """Return P(Y <= value); a sequence gives a first dim ``threshold``."""
+        return self._probability(predictive.cdf, value, "probability of at most")
+
+    def exceedance(self, threshold: float | Sequence[float] | FloatArray) -> xr.DataArray:
+        """Return P(Y > threshold); a sequence gives a first dim ``threshold``."""
+        return self._probability(predictive.exceedance, threshold, "probability of more than")
+
+    def mean(self) -> xr.DataArray:
+        """Return the mean, NaN where the marginal's tail is too heavy for one to exist."""
+        return self._apply(predictive.mean, None, self._value_attrs())
+
+    def std(self) -> xr.DataArray:
+        """Return the standard deviation, NaN where it does not exist."""
+        attrs = self._value_attrs()
+        attrs.pop("standard_name", None)
+        return self._apply(predictive.std, None, attrs).rename(f"{self.name}_std")
+
+    def information(self) -> xr.DataArray:
+        """Return how much each secondary narrows each cell, on a first dim ``secondary``.
+
+        The latent precision that the pair of the primary and that secondary has beyond the
+        primary alone, times the weight that the secondary has in the combination.
+
+        Raises
+        ------
+        ValueError
+            If the model's method does not keep secondaries apart.
+        """
+        secondaries = list(self.tasks[1:])
+        if not secondaries:
+            raise ValueError(f"The model of {self.name!r} has no secondary to inform it.")
+        values = self.query.evaluate(self.predictor, "information", len(secondaries))
+        return xr.DataArray(
+            values,
+            dims=("secondary", *self.dims),
+            coords={**self.coords, "secondary": secondaries},
+            name="information",
+            attrs={
+                "long_name": f"latent precision of {self.name} added by a secondary",
+                "units": "1",
+            },
+        )
+
+    def _value_attrs(self) -> dict[str, Any]:
+        return {k: self.attrs[k] for k in _KEPT if k in self.attrs}
+
+    def _probability(
+        self, function: Callable[..., FloatArray], value: Any, phrase: str
+    ) -> xr.DataArray:
+        thresholds = np.asarray(value, np.float64)
+        if thresholds.ndim > 1 or np.isnan(thresholds).any():
+            raise ValueError(f"A threshold is a number or a sequence of numbers, found {value!r}.")
+        attrs = {"long_name": f"{phrase} the threshold of {self.name}", "units": "1"}
+        units = {k: v for k, v in self.attrs.items() if k == "units"}
+        return self._over(function, "threshold", thresholds, units, attrs)
+
+    def _over(
+        self,
+        function: Callable[..., FloatArray],
+        dim: str,
+        values: FloatArray,
+        dim_attrs: dict[str, Any],
+        attrs: dict[str, Any],
+    ) -> xr.DataArray:
+        result = self._apply(function, values.reshape(-1), attrs, dim)
+        result = result.assign_coords({dim: (dim, values.reshape(-1), dim_attrs)})
+        return result.isel({dim: 0}) if values.ndim == 0 else result
+
+    def _apply(
+        self,
+        function: Callable[..., FloatArray],
+        leading: FloatArray | None,
+        attrs: dict[str, Any],
+        dim: str | None = None,
+    ) -> xr.DataArray:
+        values = self.query.transform(self.moments, function, self.predictor, leading)
+        dims = self.dims if dim is None else (dim, *self.dims)
+        return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name, attrs=attrs)
+
+
+def _levels(q: Any) -> FloatArray:
+    levels = np.asarray(q, np.float64)
+    if levels.ndim > 1 or levels.size == 0 or not ((levels > 0.0) & (levels < 1.0)).all():
+        raise ValueError(
+            f"Quantile levels lie strictly between 0 and 1, found {q!r}. "
+            "Give fractions, such as 0.95 for the 95th percentile."
+        )
+    return levels

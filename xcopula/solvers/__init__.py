@@ -1,0 +1,1 @@
+"""Solvers: how one Gaussian sample is evaluated and conditioned."""
