@@ -188,3 +188,11 @@ def random_inputs(covariance, rng, sizes, together=0):
     return [
         np.vstack([common, rng.uniform(size=(n - together, covariance.columns))]) for n in sizes
     ]
+
+
+def stacked(inputs):
+    """Return all tasks' inputs (d, n), the number of each one's site, and where tasks begin."""
+    rows = np.vstack(inputs)
+    _, sites = np.unique(rows, axis=0, return_inverse=True)
+    offsets = np.cumsum([0, *map(len, inputs)])
+    return np.require(rows.T, float, "CW"), sites.reshape(-1).astype(np.int64), offsets

@@ -1,137 +1,206 @@
-"""The compiled loops: blocks agree, contractions are derivatives, caching is optional."""
+"""The loops over pairs of sites against a few lines of numpy, and as derivatives."""
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 import reference
 
-from xcopula import jit
+from xcopula.jit import pairs
 from xcopula.kernels import KERNELS
-from xcopula.kernels.assembly import contract_lower, lower, scaled_inputs
+from xcopula.kernels.assembly import no_contraction, scaled_inputs
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.kernels.hermite import quintic
-from xcopula.process.copula import Sample
 
-COVARIANCE = Covariance(
-    (KERNELS["matern32"], KERNELS["se"], KERNELS["matern12"]),
-    (InputGroup(2, ard=True), InputGroup(1)),
-    structures=2,
-)
+THREE = (KERNELS["matern32"], KERNELS["se"], KERNELS["matern12"])
+COVARIANCES = {
+    "plane": Covariance(THREE, (InputGroup(2),)),
+    "line": Covariance(THREE, (InputGroup(1, ard=True),)),
+    "two of each": Covariance(THREE, (InputGroup(2, ard=True), InputGroup(1)), structures=2),
+    "three groups": Covariance(THREE, (InputGroup(1), InputGroup(3), InputGroup(2, ard=True))),
+    "lmc": Covariance((KERNELS["matern52"],) * 3, (InputGroup(2),), "lmc", structures=2),
+}
+every = pytest.mark.parametrize("covariance", COVARIANCES.values(), ids=COVARIANCES.keys())
+
+# Three tasks, partly at common sites; one of them has no observations in ``EMPTY``.
+SIZES, EMPTY, TOGETHER = [9, 7, 8], [6, 0, 5], 4
 
 
-@pytest.fixture
-def setting():
-    """Three tasks, partly co-located, with random parameters."""
+def draw(covariance, sizes=SIZES, together=TOGETHER):
+    """Return random parameters, the state, and scaled inputs, sites and offsets."""
     rng = np.random.default_rng(0)
-    theta = reference.random_theta(COVARIANCE, rng)
-    inputs = reference.random_inputs(COVARIANCE, rng, [9, 7, 8], together=4)
-    sample = Sample.of(inputs, [np.zeros(len(x)) for x in inputs])
-    return sample, theta, COVARIANCE.state(theta)
+    theta = reference.random_theta(covariance, rng)
+    blocks = reference.random_inputs(covariance, rng, sizes, together)
+    inputs, sites, offsets = reference.stacked(blocks)
+    state = covariance.state(theta)
+    return theta, state, scaled_inputs(inputs, state), sites, offsets
 
 
-def cross(targets, task, sample, state, nugget):
-    out = np.empty((targets.shape[1], sample.size))
-    jit.fill_cross(
-        np.require(targets, float, "CW"),
-        task,
-        scaled_inputs(sample.inputs, state),
-        sample.offsets,
-        state.amplitudes,
-        nugget,
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.ranges,
-        out,
+def polynomials(tables, t, p):
+    """Return the value and the derivative of tables t at the positions p."""
+    k = np.minimum(p.astype(int), tables.shape[1] - 1)
+    c = np.moveaxis(tables[t, k], -1, 0)
+    n = np.arange(len(c)).reshape(-1, *[1] * p.ndim)
+    return (c * (p - k) ** n).sum(0), (n[1:] * c[1:] * (p - k) ** (n[1:] - 1)).sum(0)
+
+
+def parts(state, targets, target_offsets, inputs, offsets):
+    """Return, for all pairs: tasks, squared distances (g, ..), tables, and table values (q, g, ..).
+
+    The values are a tuple of the correlation, its slope by the log distance, and its sensitivity.
+    """
+    i = np.repeat(np.arange(len(target_offsets) - 1), np.diff(target_offsets))[:, None]
+    j = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[None]
+    delta = (targets[:, :, None] - inputs[:, None]) ** 2
+    squared = np.add.reduceat(delta, state.groups[:-1], axis=0)
+    t = state.tables[:, :, i, j]
+    cells = state.coefficients.shape[1] - 1
+    p = np.minimum(cells * (np.sqrt(squared) * state.ranges[t]) ** 0.25, cells)
+    value, by_p = polynomials(state.coefficients, t, p)
+    sensitivity = np.where(i != j, polynomials(state.sensitivities, t, p)[0], 0.0)
+    return i, j, delta, squared, t, (value, 0.25 * p * by_p, sensitivity)
+
+
+def signal(state, targets, target_offsets, inputs, offsets):
+    """Return the signal's covariance of two sets, both sorted by task."""
+    i, j, *_, (value, _, _) = parts(state, targets, target_offsets, inputs, offsets)
+    return (state.amplitudes[:, i, j] * value.prod(axis=1)).sum(axis=0)
+
+
+def contracted(weights, state, targets, target_offsets, inputs, offsets):
+    """Return the contraction of weights with the derivatives of the signal's covariance."""
+    by = no_contraction(state)
+    i, j, delta, squared, t, (value, slope, sensitivity) = parts(
+        state, targets, target_offsets, inputs, offsets
     )
-    return out
+    high, low = np.maximum(i, j), np.minimum(i, j)
+    column_group = np.searchsorted(state.groups, np.arange(len(delta)), side="right") - 1
+    for q, amplitudes in enumerate(state.amplitudes):
+        weighted = weights * amplitudes[i, j]
+        np.add.at(by.amplitudes[q], (high, low), weights * value[q].prod(axis=0))
+        for g in range(len(squared)):
+            others = weighted * np.delete(value[q], g, axis=0).prod(axis=0)
+            np.add.at(by.slope, t[q, g], others * slope[q, g])
+            np.add.at(by.sensitivity, t[q, g], others * sensitivity[q, g])
+            share = delta[column_group == g] / np.where(squared[g] > 0.0, squared[g], 1.0)
+            if state.scaled:
+                by.scaling[column_group == g] -= (others * slope[q, g] * share).sum(axis=(1, 2))
+    return by
 
 
-@pytest.mark.parametrize("task", [0, 1, 2])
-def test_cross_equals_the_block_of_the_full_matrix(setting, task):
-    """The covariance of a task's own sites with all is a row block of the whole, to 1e-15."""
-    sample, _, state = setting
-    matrix = lower(state, scaled_inputs(sample.inputs, state), sample.offsets)
-    matrix = np.tril(matrix) + np.tril(matrix, -1).T
-    targets = scaled_inputs(sample.inputs, state)[:, sample.task(task)]
-    np.testing.assert_allclose(
-        cross(targets, task, sample, state, state.nugget),
-        matrix[sample.task(task)],
-        rtol=0,
-        atol=1e-15,
-    )
+def assert_contractions_equal(actual, expected):
+    for name, a, b in zip(actual._fields, actual, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
-def test_cross_without_nugget_is_the_signal(setting):
-    """With a zero nugget the covariance at common sites is lower by the nugget, to 1e-15."""
-    sample, _, state = setting
-    targets = scaled_inputs(sample.inputs, state)[:, sample.task(0)]
-    whole = cross(targets, 0, sample, state, state.nugget)
-    signal = cross(targets, 0, sample, state, np.zeros_like(state.nugget))
-    expected = np.zeros_like(whole)
-    for j in range(3):
-        common = range(9) if j == 0 else range(4)
-        for k in common:
-            expected[k, sample.offsets[j] + k] = state.nugget[0, j]
-    np.testing.assert_allclose(whole - signal, expected, rtol=0, atol=1e-15)
-
-
-def test_fill_leaves_the_upper_triangle_alone(setting):
-    """Only the lower triangle is written, with ones on the diagonal."""
-    sample, _, state = setting
-    out = np.full((sample.size, sample.size), np.nan)
-    jit.fill_lower(
-        scaled_inputs(sample.inputs, state),
-        sample.offsets,
-        state.amplitudes,
-        state.nugget,
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.ranges,
-        out,
-    )
-    assert np.isnan(out[np.triu_indices(sample.size, 1)]).all()
-    assert np.isfinite(out[np.tril_indices(sample.size)]).all()
+@every
+@pytest.mark.parametrize("sizes", [SIZES, EMPTY])
+def test_fill_lower(covariance, sizes):
+    """The lower triangle equals signal plus shared nugget, to 1e-14; the rest is left alone."""
+    _, state, inputs, sites, offsets = draw(covariance, sizes, together=0 if 0 in sizes else 4)
+    out = np.full((sites.size, sites.size), np.nan)
+    pairs.fill_lower(inputs, sites, offsets, state, out)
+    tasks = np.repeat(np.arange(3), np.diff(offsets))
+    shared = state.nugget[np.ix_(tasks, tasks)] * (sites[:, None] == sites)
+    expected = signal(state, inputs, offsets, inputs, offsets) + shared
+    below = np.tril_indices(sites.size)
+    np.testing.assert_allclose(out[below], expected[below], rtol=0, atol=1e-14)
     assert (np.diagonal(out) == 1.0).all()
+    assert np.isnan(out[np.triu_indices(sites.size, 1)]).all()
 
 
-def test_contraction_is_the_derivative(setting):
-    """The fused contraction pulled back equals differences of sum G_ab K_ab over a > b, to 1e-6.
+@every
+@pytest.mark.parametrize("task", [0, 1, 2])
+@pytest.mark.parametrize("nugget", [True, False])
+def test_fill_cross(covariance, task, nugget):
+    """Rows for one task at sites and elsewhere equal signal plus shared nugget, to 1e-14.
+
+    The nugget follows the numbers: a target at a site of the data, but numbered -1, has none.
+    """
+    _, state, inputs, sites, offsets = draw(covariance)
+    targets = np.require(inputs[:, :12], float, "CW")
+    target_sites = np.where(np.arange(12) < 10, sites[:12], -1)
+    out = np.empty((12, sites.size))
+    pairs.fill_cross(targets, target_sites, task, inputs, sites, offsets, state, nugget, out)
+    ends = np.where(np.arange(4) <= task, 0, 12)
+    expected = signal(state, targets, ends, inputs, offsets)
+    if nugget:
+        tasks = np.repeat(np.arange(3), np.diff(offsets))
+        expected += state.nugget[task, tasks] * (target_sites[:, None] == sites)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-14)
+
+
+def test_a_site_is_its_number_and_not_its_place():
+    """Two observations a rounding apart share the nugget, two at one place but numbered apart not.
+
+    This is what the numbers are for: places are rounded when they are scaled.
+    """
+    covariance = Covariance((KERNELS["se"],) * 2, (InputGroup(1),))
+    state = covariance.state(reference.random_theta(covariance, np.random.default_rng(0)))
+    inputs, offsets, out = np.array([[0.5, 0.5]]), np.array([0, 1, 2]), np.empty((2, 2))
+    pairs.fill_lower(inputs, np.array([0, 1]), offsets, state, out)
+    apart = out[1, 0]
+    pairs.fill_lower(np.array([[0.5, 0.5 + 1e-8]]), np.array([3, 3]), offsets, state, out)
+    assert out[1, 0] - apart == pytest.approx(state.nugget[1, 0], abs=1e-12)
+
+
+@every
+@pytest.mark.parametrize("sizes", [SIZES, EMPTY])
+def test_contract_lower(covariance, sizes):
+    """The contraction equals sums over all pairs below the diagonal, to 1e-12."""
+    _, state, inputs, sites, offsets = draw(covariance, sizes, together=0 if 0 in sizes else 4)
+    rng = np.random.default_rng(1)
+    inverse, alpha = rng.normal(size=(sites.size, sites.size)), rng.normal(size=sites.size)
+    by = no_contraction(state)
+    pairs.contract_lower(inverse, alpha, inputs, sites, offsets, state, by)
+    weights = np.tril(inverse - np.outer(alpha, alpha), -1)
+    expected = contracted(weights, state, inputs, offsets, inputs, offsets)
+    tasks = np.repeat(np.arange(3), np.diff(offsets))
+    same = weights * (sites[:, None] == sites)
+    np.add.at(expected.nugget, np.ix_(tasks, tasks), same)
+    assert_contractions_equal(by, expected)
+
+
+@every
+def test_contract_cross(covariance):
+    """The contraction of two sets equals sums over all pairs, to 1e-12, added to what was there."""
+    _, state, inputs, _, offsets = draw(covariance)
+    targets = np.require(inputs[:, 3:15] + 0.01, float, "CW")
+    targets[:, 0] = inputs[:, 0]
+    target_offsets = np.array([0, 6, 6, 12])
+    weights = np.random.default_rng(1).normal(size=(12, inputs.shape[1]))
+    by, twice = no_contraction(state), no_contraction(state)
+    pairs.contract_cross(weights, targets, target_offsets, inputs, offsets, state, by)
+    expected = contracted(weights, state, targets, target_offsets, inputs, offsets)
+    assert_contractions_equal(by, expected)
+    for _ in range(2):
+        pairs.contract_cross(weights, targets, target_offsets, inputs, offsets, state, twice)
+    assert_contractions_equal(twice, [2.0 * x for x in expected])
+
+
+@every
+def test_contraction_is_the_derivative(covariance):
+    """The contraction pulled back equals differences of sum G_ab K_ab over a > b, to 1e-6.
 
     G is an arbitrary symmetric matrix less an outer product, as in the likelihood.
     """
-    sample, theta, state = setting
+    theta, state, inputs, sites, offsets = draw(covariance)
+    unscaled = inputs * state.scaling[:, None]
     rng = np.random.default_rng(1)
-    inverse = rng.normal(size=(sample.size, sample.size))
-    alpha = rng.normal(size=sample.size)
+    inverse, alpha = rng.normal(size=(sites.size, sites.size)), rng.normal(size=sites.size)
     weights = np.tril(inverse - np.outer(alpha, alpha), -1)
 
     def weighted(theta):
-        state = COVARIANCE.state(theta)
-        filled = np.tril(lower(state, scaled_inputs(sample.inputs, state), sample.offsets), -1)
-        return float((weights * filled).sum())
+        state, out = covariance.state(theta), np.zeros((sites.size, sites.size))
+        pairs.fill_lower(scaled_inputs(unscaled, state), sites, offsets, state, out)
+        return float((weights * out).sum())
 
-    by = contract_lower(state, inverse, alpha, scaled_inputs(sample.inputs, state), sample.offsets)
+    by = no_contraction(state)
+    pairs.contract_lower(inverse, alpha, inputs, sites, offsets, state, by)
     expected = reference.differences(weighted, theta)
     np.testing.assert_allclose(
-        COVARIANCE.pullback(theta, by), expected, rtol=0, atol=1e-6 * np.abs(expected).max()
+        covariance.pullback(theta, by), expected, rtol=0, atol=1e-6 * np.abs(expected).max()
     )
-
-
-def test_contraction_by_amplitude_and_nugget(setting):
-    """The covariance is linear in its task matrices: contractions rebuild the sum, to 1e-12."""
-    sample, _, state = setting
-    rng = np.random.default_rng(2)
-    inverse, alpha = rng.normal(size=(sample.size, sample.size)), np.zeros(sample.size)
-    inputs = scaled_inputs(sample.inputs, state)
-    by = contract_lower(state._replace(scaled=False), inverse, alpha, inputs, sample.offsets)
-    total = (by.amplitudes * state.amplitudes).sum() + (by.nugget * state.nugget).sum()
-    filled = np.tril(lower(state, inputs, sample.offsets), -1)
-    assert total == pytest.approx(float((np.tril(inverse, -1) * filled).sum()), abs=1e-12)
-    assert (by.scaling == 0.0).all()
 
 
 def test_interpolate_reads_the_fourth_root_of_the_distance():
@@ -140,26 +209,6 @@ def test_interpolate_reads_the_fourth_root_of_the_distance():
     table = quintic(s, np.ones_like(s), np.zeros_like(s))
     r = np.array([0.0, 0.1, 1.0, 2.99, 3.0, 10.0])
     out = np.empty(r.size)
-    jit.interpolate(r**2, 1.0 / 3.0, table, out)
+    pairs.interpolate(r**2, 1.0 / 3.0, table, out)
     np.testing.assert_allclose(out[:4], (r[:4] / 3.0) ** 0.25, rtol=0, atol=1e-14)
     assert (out[4:] == 0.0).all()
-
-
-def test_compiles_without_a_cache_directory(monkeypatch):
-    """Where numba finds no place for its cache the function is compiled all the same."""
-    plain = numba.njit
-    asked = []
-
-    def njit(**options):
-        asked.append(options.get("cache", False))
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return plain(**options)
-
-    monkeypatch.setattr(numba, "njit", njit)
-
-    def double(x):
-        return 2.0 * x
-
-    assert jit._compiler(double)(3.0) == 6.0
-    assert asked == [True, False]

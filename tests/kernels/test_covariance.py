@@ -12,7 +12,6 @@ from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import lower, scaled_inputs
 from xcopula.kernels.convolution import cross_profile
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.process.copula import Sample
 
 PLANE, LINE, SPACE = (InputGroup(2),), (InputGroup(1),), (InputGroup(3),)
 PLANE_AND_TIME = (InputGroup(2), InputGroup(1))
@@ -44,9 +43,9 @@ every = pytest.mark.parametrize("covariance", SETUPS.values(), ids=SETUPS.keys()
 
 def dense(covariance, theta, inputs):
     """Return the covariance as the compiled loops fill it."""
-    sample = Sample.of(inputs, [np.zeros(len(x)) for x in inputs])
+    stack, sites, offsets = reference.stacked(inputs)
     state = covariance.state(theta)
-    matrix = lower(state, scaled_inputs(sample.inputs, state), sample.offsets)
+    matrix = lower(state, scaled_inputs(stack, state), sites, offsets)
     return np.tril(matrix) + np.tril(matrix, -1).T
 
 
@@ -228,3 +227,25 @@ def test_impossible_combinations_are_refused(options, message):
     """What cannot be built is refused with what was found and what to do."""
     with pytest.raises(ValueError, match=message):
         make("se matern12", **options)
+
+
+@pytest.mark.parametrize("name", ["three tasks", "icm", "lmc"])
+def test_covariance_of_a_pair_of_tasks(name):
+    """The first task with another has the parameters that the whole has, to 1e-14."""
+    covariance = SETUPS[name]
+    rng = np.random.default_rng(5)
+    theta = reference.random_theta(covariance, rng)
+    inputs = reference.random_inputs(covariance, rng, [5, 4, 6], together=3)
+    whole = dense(covariance, theta, inputs)
+    for tasks, kept in {(0,): np.r_[0:5], (0, 1): np.r_[0:9], (0, 2): np.r_[0:5, 9:15]}.items():
+        sub, index = covariance.with_tasks(tasks)
+        assert sub.size == index.size
+        matrix = dense(sub, theta[index], [inputs[i] for i in tasks])
+        np.testing.assert_allclose(matrix, whole[np.ix_(kept, kept)], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("tasks", [(), (1,), (1, 0), (0, 0), (0, 3), (0, -1), (0, 1, 2)])
+def test_other_choices_of_tasks_are_refused(tasks):
+    """Only the first task, alone or with one other, can be taken out of the whole."""
+    with pytest.raises(ValueError, match=r"found tasks=\(.*of 3. Give \(0,\) or \(0, i\)"):
+        SETUPS["three tasks"].with_tasks(tasks)

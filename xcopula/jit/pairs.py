@@ -1,48 +1,65 @@
-r"""Every numba function of the package: covariance fills and the fused gradient contraction.
+r"""Loops over pairs of sites: covariances are filled, and derivatives contracted.
 
 The functions know nothing of kernel families. A stationary correlation reaches them as a table:
 piecewise polynomials in :math:`p = k (r / R)^{1/4}` on ``k`` cells, zero beyond the
 range ``R`` (see :mod:`xcopula.kernels.tables`). So an entry costs three square roots and a Horner
 scheme, whatever special functions the kernel is made of.
 
-Inputs come transposed, ``(d, n)``, float64, C-contiguous, observations sorted by task with block
-``i`` in columns ``offsets[i]:offsets[i + 1]``; the caller owns every output. All functions release
-the GIL and none is parallel: threads belong to the scheduler above.
+Inputs come transposed, ``(d, n)``, float64, C-contiguous. Observations are sorted by task: block
+``i`` stands in columns ``offsets[i]:offsets[i + 1]``. Each column has the number of its site, and
+the nugget is shared where two numbers are equal. The caller owns every output.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-import numba
 import numpy as np
+import numpy.typing as npt
+
+from xcopula.jit.compiler import compiled
 
 __all__ = [
-    "combine_conditionals",
+    "Contraction",
+    "CovarianceState",
     "contract_cross",
-    "contract_gradient",
+    "contract_lower",
     "fill_cross",
     "fill_lower",
     "interpolate",
 ]
 
-# Two points nearer than this (inputs are scaled to unit extent) are the same site.
-_SAME_SITE = 1e-9**2
+# Numba's disk cache is renewed when this file changes, and only then. So functions that call each
+# other stay in this file, and so do the two named tuples: compiled code finds their fields by
+# position.
 
 
-def _compiler(function):
-    """Compile with a disk cache where a cache directory is writable, without one elsewhere."""
-    options = {"nogil": True, "error_model": "numpy"}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # numba finds no place for a cache: read-only installs, containers
-        return numba.njit(**options)(function)
+class CovarianceState(NamedTuple):
+    """A covariance at given parameters, in the arrays that the compiled loops read."""
+
+    amplitudes: npt.NDArray[np.float64]  # (q, t, t): task matrices of the structures
+    nugget: npt.NDArray[np.float64]  # (t, t)
+    tables: npt.NDArray[np.int64]  # (q, g, t, t): which table serves which pair of tasks
+    groups: npt.NDArray[np.int64]  # (g + 1,): where each group's rows of the inputs begin
+    coefficients: npt.NDArray[np.float64]  # (tables, cells + 1, 6)
+    sensitivities: npt.NDArray[np.float64]  # (tables, cells + 1, 4): by the first log length
+    ranges: npt.NDArray[np.float64]  # (tables,), inverse
+    scaling: npt.NDArray[np.float64]  # (d,): what inputs are divided by
+    scaled: bool  # whether a column has a scale of its own
 
 
-kernel = _compiler
+class Contraction(NamedTuple):
+    """Derivatives of a scalar by what a :class:`CovarianceState` holds."""
+
+    amplitudes: npt.NDArray[np.float64]  # (q, t, t), entry (i, j) with j <= i
+    nugget: npt.NDArray[np.float64]  # (t, t), entry (i, j) with j <= i
+    slope: npt.NDArray[np.float64]  # (tables,): by the log distance
+    sensitivity: npt.NDArray[np.float64]  # (tables,): by the log length of the first task
+    scaling: npt.NDArray[np.float64]  # (d,): by the log scale of each column
 
 
-@kernel
+@compiled
 def _square_distances(point, inputs, first, last, start, stop, out):
     for b in range(stop - start):
         delta = point[first] - inputs[first, start + b]
@@ -53,7 +70,7 @@ def _square_distances(point, inputs, first, last, start, stop, out):
             out[b] += delta * delta
 
 
-@kernel
+@compiled
 def _positions(squared, count, inverse_range, cells, out):
     """Write where on a table of ``cells`` cells each squared distance stands."""
     for b in range(count):
@@ -61,7 +78,7 @@ def _positions(squared, count, inverse_range, cells, out):
         out[b] = min(root * cells, float(cells))
 
 
-@kernel
+@compiled
 def _correlations(squared, count, inverse_range, coefficients, out):
     """Write the tabulated correlation at each of ``count`` squared distances."""
     # The last row is zero: everything beyond the range.
@@ -73,118 +90,100 @@ def _correlations(squared, count, inverse_range, coefficients, out):
         out[b] = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
 
-@kernel
+@compiled
 def interpolate(squared, inverse_range, coefficients, out):
     """Write a tabulated function at each squared distance to ``out``."""
     _correlations(squared, squared.shape[0], inverse_range, coefficients, out)
 
 
-@kernel
-def _covariance_row(
-    point, inputs, start, stop, amplitudes, nugget, tables, groups, coefficients, ranges, work, out
-):
-    """Write the covariance of one point with columns ``start:stop`` of one task to ``out``."""
+@compiled
+def _signal_row(point, inputs, start, stop, high, low, state, work, out):
+    """Write the signal's covariance of one point with columns ``start:stop`` of one task."""
     count = stop - start
-    n_groups = groups.shape[0] - 1
+    n_groups = state.groups.shape[0] - 1
     for g in range(n_groups):
-        _square_distances(point, inputs, groups[g], groups[g + 1], start, stop, work[2 + g])
+        first, last = state.groups[g], state.groups[g + 1]
+        _square_distances(point, inputs, first, last, start, stop, work[2 + g])
     for b in range(count):
         out[b] = 0.0
-    for q in range(amplitudes.shape[0]):
+    for q in range(state.amplitudes.shape[0]):
+        amplitude = state.amplitudes[q, high, low]
         product, factor = work[0], work[1]
         for g in range(n_groups):
-            t = tables[q, g]
+            t = state.tables[q, g, high, low]
             target = product if g == 0 else factor
-            _correlations(work[2 + g], count, ranges[t], coefficients[t], target)
+            _correlations(work[2 + g], count, state.ranges[t], state.coefficients[t], target)
             if g > 0:
                 for b in range(count):
                     product[b] *= factor[b]
         for b in range(count):
-            out[b] += amplitudes[q] * product[b]
-    if nugget != 0.0:
-        for b in range(count):
-            same = True
-            for g in range(n_groups):
-                same = same and work[2 + g, b] <= _SAME_SITE
-            if same:
-                out[b] += nugget
+            out[b] += amplitude * product[b]
 
 
-@kernel
-def fill_lower(inputs, offsets, amplitudes, nugget, tables, groups, coefficients, ranges, out):
+@compiled
+def _add_nugget(nugget, site, sites, start, stop, out):
+    for b in range(stop - start):
+        if sites[start + b] == site:
+            out[b] += nugget
+
+
+@compiled
+def fill_lower(inputs, sites, offsets, state, out):
     """Fill the lower triangle of the covariance of all observations; the diagonal is one.
 
     Parameters
     ----------
     inputs : ndarray (d, n)
+    sites : ndarray (n,), int64
+        Number of each observation's site.
     offsets : ndarray (t + 1,), int64
-    amplitudes : ndarray (q, t, t)
-        Task matrices of the structures.
-    nugget : ndarray (t, t)
-    tables : ndarray (q, g, t, t), int64
-        Which table serves which structure, group and pair of tasks.
-    groups : ndarray (g + 1,), int64
-        Rows of ``inputs`` that belong to each group.
-    coefficients, ranges : ndarray (tables, cells + 1, 6) and (tables,)
-        Tables and the inverse of their ranges.
+    state : CovarianceState
     out : ndarray (n, n)
     """
-    work = np.empty((2 + groups.shape[0] - 1, inputs.shape[1]))
+    point = np.empty(inputs.shape[0])
+    work = np.empty((2 + state.groups.shape[0] - 1, inputs.shape[1]))
     for i in range(offsets.shape[0] - 1):
         for a in range(offsets[i], offsets[i + 1]):
-            point = inputs[:, a].copy()
+            point[:] = inputs[:, a]
             for j in range(i + 1):
                 start = offsets[j]
                 stop = a if j == i else offsets[j + 1]
-                _covariance_row(
-                    point,
-                    inputs,
-                    start,
-                    stop,
-                    amplitudes[:, i, j].copy(),
-                    nugget[i, j],
-                    tables[:, :, i, j].copy(),
-                    groups,
-                    coefficients,
-                    ranges,
-                    work,
-                    out[a, start:stop],
-                )
+                row = out[a, start:stop]
+                _signal_row(point, inputs, start, stop, i, j, state, work, row)
+                _add_nugget(state.nugget[i, j], sites[a], sites, start, stop, row)
             out[a, a] = 1.0
 
 
-@kernel
-def fill_cross(
-    targets, task, inputs, offsets, amplitudes, nugget, tables, groups, coefficients, ranges, out
-):
-    """Fill the covariance ``out`` (m, n) of ``task`` at the targets (d, m) with all observations.
+@compiled
+def fill_cross(targets, target_sites, task, inputs, sites, offsets, state, nugget, out):
+    """Fill the covariance (m, n) of one task at the targets with all observations.
 
-    The other arguments are those of :func:`fill_lower`; a zero ``nugget`` gives the covariance of
-    the signal alone.
+    Parameters
+    ----------
+    targets : ndarray (d, m)
+    target_sites : ndarray (m,), int64
+        Number of each target's site; -1 where it is no site of the data. It is read only where
+        the nugget counts.
+    task : int
+    inputs, sites, offsets, state
+        As in :func:`fill_lower`.
+    nugget : bool
+        Whether the nugget counts, where target and observation are at one site.
+    out : ndarray (m, n)
     """
-    work = np.empty((2 + groups.shape[0] - 1, inputs.shape[1]))
-    for j in range(offsets.shape[0] - 1):
-        start, stop = offsets[j], offsets[j + 1]
-        pair_amplitudes = amplitudes[:, task, j].copy()
-        pair_tables = tables[:, :, task, j].copy()
-        for a in range(targets.shape[1]):
-            _covariance_row(
-                targets[:, a].copy(),
-                inputs,
-                start,
-                stop,
-                pair_amplitudes,
-                nugget[task, j],
-                pair_tables,
-                groups,
-                coefficients,
-                ranges,
-                work,
-                out[a, start:stop],
-            )
+    point = np.empty(inputs.shape[0])
+    work = np.empty((2 + state.groups.shape[0] - 1, inputs.shape[1]))
+    for a in range(targets.shape[1]):
+        point[:] = targets[:, a]
+        for j in range(offsets.shape[0] - 1):
+            start, stop = offsets[j], offsets[j + 1]
+            row = out[a, start:stop]
+            _signal_row(point, inputs, start, stop, max(task, j), min(task, j), state, work, row)
+            if nugget and target_sites[a] >= 0:
+                _add_nugget(state.nugget[task, j], target_sites[a], sites, start, stop, row)
 
 
-@kernel
+@compiled
 def _correlations_and_slopes(positions, count, coefficients, value, slope):
     r"""Write the tabulated correlation and its logarithmic slope :math:`r \kappa'(r)`."""
     for b in range(count):
@@ -197,7 +196,7 @@ def _correlations_and_slopes(positions, count, coefficients, value, slope):
         slope[b] = 0.25 * position * derivative
 
 
-@kernel
+@compiled
 def _weighted_sensitivity(positions, count, coefficients, weights):
     r"""Sum of weights times a cubic table of :math:`\partial\kappa / \partial\log l`."""
     total = 0.0
@@ -209,45 +208,42 @@ def _weighted_sensitivity(positions, count, coefficients, weights):
     return total
 
 
-@kernel
-def _contract_row(
-    weights,
-    count,
-    point,
-    inputs,
-    start,
-    low,
-    high,
-    amplitudes,
-    tables,
-    groups,
-    coefficients,
-    sensitivities,
-    ranges,
-    scaled,
-    squared,
-    positions,
-    values,
-    slopes,
-    others,
-    d_amplitudes,
-    d_slope,
-    d_sensitivity,
-    d_scaling,
-):
+@compiled
+def _contract_scaling(weights, point, inputs, first, last, start, count, scaling):
+    """Add the derivative by the log scale of each column of one group."""
+    for c in range(first, last):
+        total = 0.0
+        for b in range(count):
+            delta = point[c] - inputs[c, start + b]
+            total += weights[b] * delta * delta
+        scaling[c] += total
+
+
+@compiled
+def _contract_row(weights, point, inputs, start, count, low, high, state, by, work):
     """Contract the weights of one point against ``count`` columns of one task.
 
-    The pair of tasks is (low, high), low <= high; ``squared`` holds the distances in each group.
+    The pair of tasks is (low, high), low <= high. The rows of ``work`` are one for the weights of
+    a group, and four for each group.
     """
-    n_groups = groups.shape[0] - 1
-    for q in range(amplitudes.shape[0]):
-        amplitude = amplitudes[q, high, low]
+    n_groups = state.groups.shape[0] - 1
+    cells = state.coefficients.shape[1] - 1
+    others, work = work[0], work[1:]
+    squared, positions = work[:n_groups], work[n_groups : 2 * n_groups]
+    values, slopes = work[2 * n_groups : 3 * n_groups], work[3 * n_groups :]
+    for g in range(n_groups):
+        first, last = state.groups[g], state.groups[g + 1]
+        _square_distances(point, inputs, first, last, start, start + count, squared[g])
+    for q in range(state.amplitudes.shape[0]):
+        amplitude = state.amplitudes[q, high, low]
         for g in range(n_groups):
-            t = tables[q, g, high, low]
-            _positions(squared[g], count, ranges[t], coefficients.shape[1] - 1, positions[g])
-            _correlations_and_slopes(positions[g], count, coefficients[t], values[g], slopes[g])
+            t = state.tables[q, g, high, low]
+            _positions(squared[g], count, state.ranges[t], cells, positions[g])
+            _correlations_and_slopes(
+                positions[g], count, state.coefficients[t], values[g], slopes[g]
+            )
         for g in range(n_groups):
-            t = tables[q, g, high, low]
+            t = state.tables[q, g, high, low]
             for b in range(count):
                 others[b] = weights[b]
             for h in range(n_groups):
@@ -258,48 +254,27 @@ def _contract_row(
                 total = 0.0
                 for b in range(count):
                     total += others[b] * values[0, b]
-                d_amplitudes[q, high, low] += total
+                by.amplitudes[q, high, low] += total
             total = 0.0
             for b in range(count):
                 total += others[b] * slopes[g, b]
-            d_slope[t] += amplitude * total
+            by.slope[t] += amplitude * total
             if low != high:
-                d_sensitivity[t] += amplitude * _weighted_sensitivity(
-                    positions[g], count, sensitivities[t], others
+                by.sensitivity[t] += amplitude * _weighted_sensitivity(
+                    positions[g], count, state.sensitivities[t], others
                 )
-            if scaled:
+            if state.scaled:
                 for b in range(count):
                     if squared[g, b] > 0.0:
                         others[b] *= -amplitude * slopes[g, b] / squared[g, b]
                     else:
                         others[b] = 0.0
-                for c in range(groups[g], groups[g + 1]):
-                    total = 0.0
-                    for b in range(count):
-                        delta = point[c] - inputs[c, start + b]
-                        total += others[b] * delta * delta
-                    d_scaling[c] += total
+                first, last = state.groups[g], state.groups[g + 1]
+                _contract_scaling(others, point, inputs, first, last, start, count, by.scaling)
 
 
-@kernel
-def contract_gradient(
-    inverse,
-    alpha,
-    inputs,
-    offsets,
-    amplitudes,
-    tables,
-    groups,
-    coefficients,
-    sensitivities,
-    ranges,
-    scaled,
-    d_amplitudes,
-    d_nugget,
-    d_slope,
-    d_sensitivity,
-    d_scaling,
-):
+@compiled
+def contract_lower(inverse, alpha, inputs, sites, offsets, state, by):
     r"""Contract :math:`K^{-1} - \alpha\alpha'` with every derivative of K in one pass over pairs.
 
     The diagonal is left out: it is one whatever the parameters are.
@@ -309,235 +284,47 @@ def contract_gradient(
     inverse : ndarray (n, n)
         :math:`K^{-1}`, of which only the strictly lower triangle is read.
     alpha : ndarray (n,)
-    inputs, offsets, amplitudes, tables, groups, coefficients, ranges
+    inputs, sites, offsets, state
         As in :func:`fill_lower`.
-    sensitivities : ndarray (tables, cells + 1, 4)
-        Tables of the derivative by the log length scale of a pair's first (lower) task.
-    scaled : bool
-        Whether derivatives by the scale of each input column are wanted.
-    d_amplitudes : ndarray (q, t, t)
-        Adds to entry (i, j), j <= i, the derivative by the amplitude.
-    d_nugget : ndarray (t, t)
-    d_slope, d_sensitivity : ndarray (tables,)
-        Adds the derivative by :math:`\log r`, and by the first log length scale, per table.
-    d_scaling : ndarray (d,)
-        Adds the derivative by the log scale of each column.
+    by : Contraction
+        What to add to.
     """
-    n_groups = groups.shape[0] - 1
+    n_groups = state.groups.shape[0] - 1
     n = inputs.shape[1]
-    squared = np.empty((n_groups, n))
-    positions = np.empty((n_groups, n))
-    values = np.empty((n_groups, n))
-    slopes = np.empty((n_groups, n))
+    point = np.empty(inputs.shape[0])
     weights = np.empty(n)
-    others = np.empty(n)
+    work = np.empty((1 + 4 * n_groups, n))
     for i in range(offsets.shape[0] - 1):
         for a in range(offsets[i], offsets[i + 1]):
-            point = inputs[:, a].copy()
+            point[:] = inputs[:, a]
             for j in range(i + 1):
                 start = offsets[j]
-                stop = a if j == i else offsets[j + 1]
-                count = stop - start
-                if count <= 0:
-                    continue
+                count = (a if j == i else offsets[j + 1]) - start
+                total = 0.0
                 for b in range(count):
                     weights[b] = inverse[a, start + b] - alpha[a] * alpha[start + b]
-                for g in range(n_groups):
-                    _square_distances(
-                        point, inputs, groups[g], groups[g + 1], start, stop, squared[g]
-                    )
                 for b in range(count):
-                    same = True
-                    for g in range(n_groups):
-                        same = same and squared[g, b] <= _SAME_SITE
-                    if same:
-                        d_nugget[i, j] += weights[b]
-                _contract_row(
-                    weights,
-                    count,
-                    point,
-                    inputs,
-                    start,
-                    j,
-                    i,
-                    amplitudes,
-                    tables,
-                    groups,
-                    coefficients,
-                    sensitivities,
-                    ranges,
-                    scaled,
-                    squared,
-                    positions,
-                    values,
-                    slopes,
-                    others,
-                    d_amplitudes,
-                    d_slope,
-                    d_sensitivity,
-                    d_scaling,
-                )
+                    if sites[start + b] == sites[a]:
+                        total += weights[b]
+                by.nugget[i, j] += total
+                _contract_row(weights, point, inputs, start, count, j, i, state, by, work)
 
 
-@kernel
-def contract_cross(
-    weights,
-    targets,
-    target_offsets,
-    inputs,
-    offsets,
-    amplitudes,
-    tables,
-    groups,
-    coefficients,
-    sensitivities,
-    ranges,
-    scaled,
-    d_amplitudes,
-    d_slope,
-    d_sensitivity,
-    d_scaling,
-):
+@compiled
+def contract_cross(weights, targets, target_offsets, inputs, offsets, state, by):
     """Contract weights (m, n) with every derivative of a signal covariance between two sets.
 
     Both sets are sorted by task. The covariance has no nugget; where both sets are the same, every
     pair is met twice and the diagonal counts. The other arguments are those of
-    :func:`contract_gradient`.
+    :func:`contract_lower`.
     """
-    n_groups = groups.shape[0] - 1
-    n = inputs.shape[1]
-    squared = np.empty((n_groups, n))
-    positions = np.empty((n_groups, n))
-    values = np.empty((n_groups, n))
-    slopes = np.empty((n_groups, n))
-    others = np.empty(n)
+    n_groups = state.groups.shape[0] - 1
+    point = np.empty(inputs.shape[0])
+    work = np.empty((1 + 4 * n_groups, inputs.shape[1]))
     for i in range(target_offsets.shape[0] - 1):
         for a in range(target_offsets[i], target_offsets[i + 1]):
-            point = targets[:, a].copy()
+            point[:] = targets[:, a]
             for j in range(offsets.shape[0] - 1):
-                start = offsets[j]
-                stop = offsets[j + 1]
-                if stop == start:
-                    continue
-                for g in range(n_groups):
-                    _square_distances(
-                        point, inputs, groups[g], groups[g + 1], start, stop, squared[g]
-                    )
-                _contract_row(
-                    weights[a, start:stop],
-                    stop - start,
-                    point,
-                    inputs,
-                    start,
-                    min(i, j),
-                    max(i, j),
-                    amplitudes,
-                    tables,
-                    groups,
-                    coefficients,
-                    sensitivities,
-                    ranges,
-                    scaled,
-                    squared,
-                    positions,
-                    values,
-                    slopes,
-                    others,
-                    d_amplitudes,
-                    d_slope,
-                    d_sensitivity,
-                    d_scaling,
-                )
-
-
-@kernel
-def _solve_in_place(matrix, right):
-    """Solve a small system by elimination with partial pivoting, overwriting both."""
-    size = matrix.shape[0]
-    for k in range(size):
-        pivot = k
-        for i in range(k + 1, size):
-            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
-                pivot = i
-        if pivot != k:
-            for j in range(size):
-                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
-            for j in range(right.shape[1]):
-                right[k, j], right[pivot, j] = right[pivot, j], right[k, j]
-        for i in range(k + 1, size):
-            factor = matrix[i, k] / matrix[k, k]
-            for j in range(k, size):
-                matrix[i, j] -= factor * matrix[k, j]
-            for j in range(right.shape[1]):
-                right[i, j] -= factor * right[k, j]
-    for k in range(size - 1, -1, -1):
-        for j in range(right.shape[1]):
-            for i in range(k + 1, size):
-                right[k, j] -= matrix[k, i] * right[i, j]
-            right[k, j] /= matrix[k, k]
-
-
-@kernel
-def combine_conditionals(gains, intercepts, variances, coefficients, shift, mean, variance):
-    r"""Combine laws :math:`N(a_k + B_k f_A, s_k)` of each cell, and marginalise the anchors.
-
-    In coordinates where the anchors' base precision is the identity, so that ``gains`` are
-    :math:`V_k = B_k L_0^{-T}`. The sum of precisions weighted by ``coefficients`` c is, given the
-    anchors, a law with gain :math:`\bar V` and variance :math:`\bar s`; the anchors' precision
-    grows by the spread of the gains around it. Nothing large is subtracted, so a cell at an anchor
-    (all s zero) is as good as any other.
-
-    Parameters
-    ----------
-    gains : ndarray (cells, k, m)
-        Overwritten.
-    intercepts, variances : ndarray (cells, k)
-    coefficients : ndarray (k,)
-        They add up to one; the first may be negative.
-    shift : ndarray (m,)
-        Mean of the anchors under the base precision, in the same coordinates.
-    mean, variance : ndarray (cells,)
-        Filled.
-    """
-    cells, models, anchors = gains.shape
-    d = np.empty(models)
-    middle = np.empty(anchors)
-    matrix = np.empty((models, models))
-    right = np.empty((models, 2))
-    g = np.empty(models)
-    for cell in range(cells):
-        total = 0.0
-        for k in range(models):
-            d[k] = coefficients[k] / variances[cell, k]
-            total += d[k]
-        intercept = 0.0
-        middle[:] = 0.0
-        for k in range(models):
-            intercept += d[k] / total * intercepts[cell, k]
-            for a in range(anchors):
-                middle[a] += d[k] / total * gains[cell, k, a]
-        base_mean, base_variance = intercept, 1.0 / total
-        for a in range(anchors):
-            base_mean += middle[a] * shift[a]
-            base_variance += middle[a] * middle[a]
-        for k in range(models):
-            g[k] = 0.0
-            innovation = intercepts[cell, k] - intercept
-            for a in range(anchors):
-                gains[cell, k, a] -= middle[a]
-                g[k] += gains[cell, k, a] * middle[a]
-                innovation += gains[cell, k, a] * shift[a]
-            right[k, 0] = d[k] * innovation
-            right[k, 1] = d[k] * g[k]
-        for k in range(models):
-            for j in range(models):
-                product = 0.0
-                for a in range(anchors):
-                    product += gains[cell, k, a] * gains[cell, j, a]
-                matrix[k, j] = d[k] * product + (1.0 if k == j else 0.0)
-        _solve_in_place(matrix, right)
-        for k in range(models):
-            base_mean -= g[k] * right[k, 0]
-            base_variance -= g[k] * right[k, 1]
-        mean[cell] = base_mean
-        variance[cell] = base_variance
+                start, stop = offsets[j], offsets[j + 1]
+                low, high, row = min(i, j), max(i, j), weights[a, start:stop]
+                _contract_row(row, point, inputs, start, stop - start, low, high, state, by, work)

@@ -1,12 +1,16 @@
-"""From a covariance at given parameters to matrices, and from derivatives back: numpy to numba."""
+"""From a covariance at given parameters to matrices, and from derivatives back: numpy to numba.
+
+A numba function is compiled anew for each combination of type, layout and permission to write. So
+arrays are made alike here: fitted models are frozen, and their arrays may arrive read-only.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from xcopula.jit import pairs as jit
-from xcopula.kernels.base import FloatArray
-from xcopula.kernels.covariance import Contraction, CovarianceState, IntArray
+from xcopula.jit import pairs
+from xcopula.kernels.base import FloatArray, IntArray
+from xcopula.kernels.covariance import Contraction, CovarianceState
 
 __all__ = [
     "add_signal_contraction",
@@ -18,24 +22,67 @@ __all__ = [
     "signal",
 ]
 
+_NO_SITES = np.empty(0, np.int64)
+
+
+def _floats(array: FloatArray) -> FloatArray:
+    """Return float64, C-contiguous and writeable: the array itself where it is so already."""
+    if array.flags.carray and array.dtype == np.float64:  # np.require is ten times as slow to see
+        return array
+    return np.require(array, np.float64, ["C", "W"])
+
+
+def _ints(array: IntArray) -> IntArray:
+    """Return int64, C-contiguous and writeable: the array itself where it is so already."""
+    if array.flags.carray and array.dtype == np.int64:
+        return array
+    return np.require(array, np.int64, ["C", "W"])
+
+
+def _ready(state: CovarianceState) -> CovarianceState:
+    return CovarianceState(
+        amplitudes=_floats(state.amplitudes),
+        nugget=_floats(state.nugget),
+        tables=_ints(state.tables),
+        groups=_ints(state.groups),
+        coefficients=_floats(state.coefficients),
+        sensitivities=_floats(state.sensitivities),
+        ranges=_floats(state.ranges),
+        scaling=_floats(state.scaling),
+        scaled=state.scaled,
+    )
+
 
 def scaled_inputs(inputs: FloatArray, state: CovarianceState) -> FloatArray:
     """Divide inputs (d, n) by the scale of each column, ready for the compiled loops."""
     return np.require(inputs / state.scaling[:, None], np.float64, ["C", "W"])
 
 
-def lower(state: CovarianceState, inputs: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return the covariance of scaled inputs (d, n) sorted by task; only the lower triangle."""
+def lower(
+    state: CovarianceState, inputs: FloatArray, sites: IntArray, offsets: IntArray
+) -> FloatArray:
+    """Return the covariance of scaled inputs (d, n) sorted by task; only the lower triangle.
+
+    Parameters
+    ----------
+    state : CovarianceState
+    inputs : ndarray (d, n)
+    sites : ndarray (n,) of int
+        Number of each observation's site: the nugget is shared where two are equal.
+    offsets : ndarray (t + 1,) of int
+        Where each task begins, and where the last one ends.
+
+    Returns
+    -------
+    ndarray (n, n)
+        What stands above the diagonal is left as it was.
+    """
     out = np.empty((inputs.shape[1], inputs.shape[1]))
-    jit.fill_lower(
-        inputs,
-        offsets,
-        state.amplitudes,
-        state.nugget,
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.ranges,
+    pairs.fill_lower(
+        _floats(inputs),
+        _ints(sites),
+        _ints(offsets),
+        _ready(state),
         out,
     )
     return out
@@ -44,33 +91,50 @@ def lower(state: CovarianceState, inputs: FloatArray, offsets: IntArray) -> Floa
 def cross(
     state: CovarianceState,
     targets: FloatArray,
+    target_sites: IntArray | None,
     task: int,
     inputs: FloatArray,
+    sites: IntArray,
     offsets: IntArray,
     *,
     nugget: bool = True,
-    structures: bool = True,
     out: FloatArray | None = None,
 ) -> FloatArray:
     """Return the covariance (m, n) of one task at scaled targets with scaled inputs.
 
-    Without ``nugget`` that of the signal, without ``structures`` that of the nugget alone. Where
-    ``out`` is given its first m rows are filled.
+    Parameters
+    ----------
+    state : CovarianceState
+    targets : ndarray (d, m)
+    target_sites : ndarray (m,) of int, optional
+        Number of each target's site, -1 where it is no site of the data. Needed with the nugget.
+    task : int
+    inputs, sites, offsets
+        As in :func:`lower`.
+    nugget : bool, optional
+        Whether the nugget counts; without it the covariance is that of the signal.
+    out : ndarray, optional
+        Where it is given its first m rows are filled.
     """
+    if target_sites is None:
+        if nugget:
+            raise ValueError(
+                "The nugget is shared at common sites, and target_sites is None. "
+                "Give the number of each target's site, or nugget=False."
+            )
+        target_sites = _NO_SITES
     if out is None:
         out = np.empty((targets.shape[1], inputs.shape[1]))
     rows = out[: targets.shape[1]]
-    jit.fill_cross(
-        targets,
+    pairs.fill_cross(
+        _floats(targets),
+        _ints(target_sites),
         task,
-        inputs,
-        offsets,
-        state.amplitudes if structures else np.zeros_like(state.amplitudes),
-        state.nugget if nugget else np.zeros_like(state.nugget),
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.ranges,
+        _floats(inputs),
+        _ints(sites),
+        _ints(offsets),
+        _ready(state),
+        nugget,
         rows,
     )
     return rows
@@ -88,18 +152,19 @@ def signal(
     for task in range(len(target_offsets) - 1):
         rows = slice(int(target_offsets[task]), int(target_offsets[task + 1]))
         own = np.require(targets[:, rows], np.float64, ["C", "W"])
-        cross(state, own, task, inputs, offsets, nugget=False, out=out[rows])
+        cross(state, own, None, task, inputs, _NO_SITES, offsets, nugget=False, out=out[rows])
     return out
 
 
 def no_contraction(state: CovarianceState) -> Contraction:
     """Return derivatives that are all zero, to add to."""
+    structures, tasks = state.amplitudes.shape[:2]
     return Contraction(
-        amplitudes=np.zeros_like(state.amplitudes),
-        nugget=np.zeros_like(state.nugget),
-        slope=np.zeros_like(state.ranges),
-        sensitivity=np.zeros_like(state.ranges),
-        scaling=np.zeros_like(state.scaling),
+        amplitudes=np.zeros((structures, tasks, tasks)),
+        nugget=np.zeros((tasks, tasks)),
+        slope=np.zeros(state.ranges.size),
+        sensitivity=np.zeros(state.ranges.size),
+        scaling=np.zeros(state.scaling.size),
     )
 
 
@@ -108,23 +173,23 @@ def contract_lower(
     inverse: FloatArray,
     alpha: FloatArray,
     inputs: FloatArray,
+    sites: IntArray,
     offsets: IntArray,
 ) -> Contraction:
-    """Contract K^-1 - alpha alpha' with the derivatives of the covariance of scaled inputs."""
+    """Contract K^-1 - alpha alpha' with the derivatives of the covariance of scaled inputs.
+
+    Only the strictly lower triangle of ``inverse`` is read. The other arguments are those of
+    :func:`lower`.
+    """
     by = no_contraction(state)
-    jit.contract_gradient(
-        inverse,
-        alpha,
-        inputs,
-        offsets,
-        state.amplitudes,
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.sensitivities,
-        state.ranges,
-        state.scaled,
-        *by,
+    pairs.contract_lower(
+        _floats(inverse),
+        _floats(alpha),
+        _floats(inputs),
+        _ints(sites),
+        _ints(offsets),
+        _ready(state),
+        by,
     )
     return by
 
@@ -139,21 +204,12 @@ def add_signal_contraction(
     offsets: IntArray,
 ) -> None:
     """Add the contraction of weights (m, n) with the derivatives of :func:`signal`."""
-    jit.contract_cross(
-        np.require(weights, np.float64, ["C", "W"]),
-        targets,
-        target_offsets,
-        inputs,
-        offsets,
-        state.amplitudes,
-        state.tables,
-        state.groups,
-        state.coefficients,
-        state.sensitivities,
-        state.ranges,
-        state.scaled,
-        by.amplitudes,
-        by.slope,
-        by.sensitivity,
-        by.scaling,
+    pairs.contract_cross(
+        _floats(weights),
+        _floats(targets),
+        _ints(target_offsets),
+        _floats(inputs),
+        _ints(offsets),
+        _ready(state),
+        by,
     )

@@ -7,9 +7,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FloatArray", "Kernel"]
+__all__ = ["FloatArray", "IntArray", "Kernel"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
 class Kernel(Protocol):

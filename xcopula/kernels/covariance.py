@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from xcopula.kernels.base import FloatArray, Kernel
+from xcopula.jit.pairs import Contraction, CovarianceState
+from xcopula.kernels.base import FloatArray, IntArray, Kernel
 from xcopula.kernels.correlation import correlation, correlation_pullback
 from xcopula.kernels.tables import CELLS, cross_tables, same_table
 
@@ -28,7 +28,6 @@ __all__ = ["COUPLINGS", "NOISES", "Contraction", "Covariance", "CovarianceState"
 COUPLINGS = ("convolution", "icm", "lmc")
 NOISES = ("correlated", "independent")
 
-IntArray = npt.NDArray[np.int64]
 Vector = TypeVar("Vector", FloatArray, IntArray)
 
 # Bounds: length scales in units of the inputs' extent (which is one), shares of variance as
@@ -60,30 +59,6 @@ class InputGroup:
 
     size: int
     ard: bool = False
-
-
-class CovarianceState(NamedTuple):
-    """A covariance at given parameters, in the arrays that the compiled loops read."""
-
-    amplitudes: FloatArray  # (q, t, t)
-    nugget: FloatArray  # (t, t)
-    tables: IntArray  # (q, g, t, t)
-    groups: IntArray  # (g + 1,)
-    coefficients: FloatArray  # (tables, cells + 1, 6)
-    sensitivities: FloatArray  # (tables, cells + 1, 4)
-    ranges: FloatArray  # (tables,), inverse
-    scaling: FloatArray  # (d,): what inputs are divided by
-    scaled: bool  # whether a column has a scale of its own
-
-
-class Contraction(NamedTuple):
-    """Derivatives of a scalar by what a :class:`CovarianceState` holds."""
-
-    amplitudes: FloatArray
-    nugget: FloatArray
-    slope: FloatArray
-    sensitivity: FloatArray
-    scaling: FloatArray
 
 
 @dataclass(frozen=True)
@@ -170,11 +145,17 @@ class Covariance:
         where, shape = self.layout[name]
         return theta[where].reshape(shape)
 
-    def with_primary(self, task: int | None) -> tuple[Covariance, IntArray]:
+    def with_tasks(self, tasks: tuple[int, ...]) -> tuple[Covariance, IntArray]:
         """Return the covariance of the first task, alone or with one other, and its parameters.
 
         The correlation of task i with the first is tanh of one parameter of the whole, so the
-        parameters of a pair are a selection of the parameters of all.
+        parameters of a pair are a selection of the parameters of all. This holds for no other
+        choice of tasks.
+
+        Parameters
+        ----------
+        tasks : tuple of int
+            ``(0,)``, or ``(0, i)`` with another task i.
 
         Returns
         -------
@@ -182,12 +163,19 @@ class Covariance:
         ndarray of int
             Where its parameters stand in theta.
         """
-        tasks = [0] if task is None else [0, task]
-        pair = [] if task is None else [task * (task - 1) // 2]
+        tasks = tuple(tasks)
+        others = tasks[1:]
+        if tasks[:1] != (0,) or len(others) > 1 or not all(0 < i < self.tasks for i in others):
+            raise ValueError(
+                f"Only the first task, alone or with one other, has parameters of its own, found "
+                f"tasks={tasks!r} of {self.tasks}. Give (0,) or (0, i) with 0 < i < {self.tasks}."
+            )
+        chosen = list(tasks)
+        pair = [i * (i - 1) // 2 for i in others]
         kept = {
-            "length": np.s_[..., :] if self.shared else np.s_[..., tasks],
+            "length": np.s_[..., :] if self.shared else np.s_[..., chosen],
             "scaling": np.s_[:],
-            "logit": np.s_[..., tasks],
+            "logit": np.s_[..., chosen],
             "correlation": np.s_[..., pair],
             "noise_correlation": np.s_[pair] if self.noise == "correlated" else np.s_[:],
         }

@@ -1,0 +1,47 @@
+"""The decorator of the compiled loops: caching is optional."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from xcopula.jit.compiler import compiled
+
+
+def reciprocal(x):
+    return 1.0 / x
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Make numba refuse its cache, and list what was asked of it."""
+    plain, asked = numba.njit, []
+
+    def njit(**options):
+        asked.append(options)
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return plain(**options)
+
+    monkeypatch.setattr(numba, "njit", njit)
+    return asked
+
+
+def test_compiles_without_a_cache_directory(asked):
+    """Where numba finds no place for its cache the function is compiled all the same."""
+    assert compiled(reciprocal)(4.0) == 0.25
+    assert [options.get("cache", False) for options in asked] == [True, False]
+
+
+def test_options_are_the_same_with_and_without_a_cache(asked):
+    """The GIL is released, and nothing runs in parallel, cache or not."""
+    compiled(reciprocal)
+    for options in asked:
+        assert options["nogil"]
+        assert not options.get("parallel", False)
+
+
+def test_divides_by_zero_as_numpy_does(asked):
+    """A division by zero gives infinity and no error."""
+    assert compiled(reciprocal)(0.0) == np.inf

@@ -1,0 +1,137 @@
+"""From numpy to the compiled loops: shapes, blocks that agree, one compilation for all arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+
+from xcopula.jit import pairs
+from xcopula.kernels import KERNELS
+from xcopula.kernels.assembly import (
+    add_signal_contraction,
+    contract_lower,
+    cross,
+    lower,
+    no_contraction,
+    scaled_inputs,
+    signal,
+)
+from xcopula.kernels.covariance import Covariance, CovarianceState, InputGroup
+
+COVARIANCE = Covariance(
+    (KERNELS["matern32"], KERNELS["se"], KERNELS["matern12"]),
+    (InputGroup(2, ard=True), InputGroup(1)),
+    structures=2,
+)
+
+
+@pytest.fixture
+def setting():
+    """Three tasks, partly at common sites: state, scaled inputs, sites, offsets."""
+    rng = np.random.default_rng(0)
+    state = COVARIANCE.state(reference.random_theta(COVARIANCE, rng))
+    blocks = reference.random_inputs(COVARIANCE, rng, [9, 7, 8], together=4)
+    inputs, sites, offsets = reference.stacked(blocks)
+    return state, scaled_inputs(inputs, state), sites, offsets
+
+
+@pytest.mark.parametrize("task", [0, 1, 2])
+def test_cross_is_a_block_of_the_full_matrix(setting, task):
+    """The covariance of a task's own sites with all is a row block of the whole, to 1e-15."""
+    state, inputs, sites, offsets = setting
+    matrix = lower(state, inputs, sites, offsets)
+    matrix = np.tril(matrix) + np.tril(matrix, -1).T
+    own = slice(offsets[task], offsets[task + 1])
+    rows = cross(state, inputs[:, own], sites[own], task, inputs, sites, offsets)
+    np.testing.assert_allclose(rows, matrix[own], rtol=0, atol=1e-15)
+
+
+def test_cross_fills_the_first_rows_of_out(setting):
+    """A buffer with more rows than targets is filled from the top, and those rows returned."""
+    state, inputs, sites, offsets = setting
+    out = np.full((10, sites.size), np.nan)
+    rows = cross(state, inputs[:, :4], None, 0, inputs, sites, offsets, nugget=False, out=out)
+    assert rows.base is out
+    assert rows.shape == (4, sites.size)
+    assert np.isfinite(out[:4]).all()
+    assert np.isnan(out[4:]).all()
+
+
+def test_cross_with_a_nugget_needs_the_targets_sites(setting):
+    """Without the numbers of the targets' sites nobody knows where the nugget is shared."""
+    state, inputs, sites, offsets = setting
+    with pytest.raises(ValueError, match=r"target_sites is None.*or nugget=False"):
+        cross(state, inputs, None, 0, inputs, sites, offsets)
+
+
+def test_signal_is_the_covariance_without_nugget(setting):
+    """The signal of the data with itself is the whole less the nugget at common sites, to 1e-15."""
+    state, inputs, sites, offsets = setting
+    tasks = np.repeat(np.arange(3), np.diff(offsets))
+    nugget = state.nugget[np.ix_(tasks, tasks)] * (sites[:, None] == sites)
+    both = signal(state, inputs, offsets, inputs, offsets) + nugget
+    whole = lower(state, inputs, sites, offsets)
+    np.testing.assert_allclose(np.tril(both), np.tril(whole), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(both, both.T, rtol=0, atol=1e-15)
+
+
+def test_contractions_rebuild_the_sum(setting):
+    """The covariance is linear in its task matrices: contractions rebuild the sum, to 1e-12."""
+    state, inputs, sites, offsets = setting
+    weights = np.random.default_rng(2).normal(size=(sites.size, sites.size))
+    unscaled = state._replace(scaled=False)
+    by = contract_lower(unscaled, weights, np.zeros(sites.size), inputs, sites, offsets)
+    total = (by.amplitudes * state.amplitudes).sum() + (by.nugget * state.nugget).sum()
+    filled = np.tril(lower(state, inputs, sites, offsets), -1)
+    assert total == pytest.approx(float((np.tril(weights, -1) * filled).sum()), abs=1e-12)
+    assert (by.scaling == 0.0).all()
+
+
+def test_signal_contraction_is_added(setting):
+    """Lower weights against the data twice, as two sets and as one, give the same, to 1e-12."""
+    state, inputs, sites, offsets = setting
+    rng = np.random.default_rng(3)
+    weights = np.tril(rng.normal(size=(sites.size, sites.size)), -1)
+    expected = contract_lower(state, weights, np.zeros(sites.size), inputs, sites, offsets)
+    by = no_contraction(state)
+    by.slope[:] = 1.0
+    add_signal_contraction(by, state, weights, inputs, offsets, inputs, offsets)
+    np.testing.assert_allclose(by.slope - 1.0, expected.slope, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(by.scaling, expected.scaling, rtol=1e-12, atol=1e-12)
+    assert (by.nugget == 0.0).all()
+
+
+def test_no_loop_is_compiled_twice(setting):
+    """Arrays that are read-only, or of another layout, do not make numba compile again."""
+    state, inputs, sites, offsets = setting
+    n = sites.size
+    rng = np.random.default_rng(4)
+
+    def run(inputs, sites, offsets, weights, alpha, *state):
+        state = CovarianceState(*state, scaled=True)
+        filled = lower(state, inputs, sites, offsets)
+        rows = cross(state, inputs, sites, 1, inputs, sites, offsets)
+        by = contract_lower(state, weights, alpha, inputs, sites, offsets)
+        add_signal_contraction(by, state, weights, inputs, offsets, inputs, offsets)
+        return np.tril(filled), rows, *by
+
+    arrays = inputs, sites, offsets, rng.normal(size=(n, n)), rng.normal(size=n), *state[:-1]
+    expected = run(*arrays)
+    loops = (pairs.fill_lower, pairs.contract_lower, pairs.fill_cross, pairs.contract_cross)
+    before = [len(loop.signatures) for loop in loops]
+    frozen = [a.copy() for a in arrays]
+    for a in frozen:
+        a.flags.writeable = False
+    for changed in (frozen, [np.asfortranarray(a) for a in arrays]):
+        for a, b in zip(run(*changed), expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert [len(loop.signatures) for loop in loops] == before
+
+
+def test_scaled_inputs(setting):
+    """Each column is divided by its scale, and the result is ready for the loops."""
+    state, inputs, _, _ = setting
+    scaled = scaled_inputs(np.asfortranarray(inputs), state)
+    np.testing.assert_allclose(scaled * state.scaling[:, None], inputs, rtol=1e-15)
+    assert scaled.flags.carray
