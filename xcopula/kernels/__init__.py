@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xcopula.kernels.base import Kernel
+from xcopula.kernels.checks import check_kernel
 from xcopula.kernels.matern import Matern
 from xcopula.kernels.se import SquaredExponential
 
@@ -17,8 +18,31 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
-def resolve_kernel(name: object) -> Kernel:
-    """Return the kernel of that name."""
-    if isinstance(name, str) and name in KERNELS:
-        return KERNELS[name]
-    raise ValueError(f"Unknown kernel {name!r}. Choose one of {', '.join(map(repr, KERNELS))}.")
+def resolve_kernel(spec: object) -> Kernel:
+    """Return the kernel that a name or an object stands for.
+
+    Parameters
+    ----------
+    spec : str or Kernel
+        A name is looked up in :data:`KERNELS`. A kernel of one's own is checked and returned.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the kernel is not a correlation function with its derivatives.
+    TypeError
+        If a class is given for an instance, or the object lacks a member of a kernel.
+    """
+    if isinstance(spec, str) and spec in KERNELS:
+        return KERNELS[spec]
+    if not hasattr(spec, "profile"):
+        names = ", ".join(map(repr, KERNELS))
+        raise ValueError(
+            f"Unknown kernel {spec!r}. Choose one of {names}, or give an object with a profile."
+        )
+    kernel = check_kernel(spec)
+    if kernel.name in KERNELS and kernel != KERNELS[kernel.name]:
+        raise ValueError(
+            f"{spec!r} has the name of another kernel, {kernel.name!r}. Give it a name of its own."
+        )
+    return kernel

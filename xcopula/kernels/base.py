@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FloatArray", "IntArray", "Kernel"]
+__all__ = ["ConvolvedKernel", "CrossProfile", "FloatArray", "IntArray", "Kernel"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -16,24 +16,62 @@ IntArray = npt.NDArray[np.int64]
 class Kernel(Protocol):
     """A stationary correlation function of the scaled distance x = r / l, one at x = 0.
 
-    ``reach`` is the x beyond which the correlation counts as zero (below 1e-17). ``smoothness`` is
-    the Matern nu, infinite for the squared exponential; it is what the convolution coupling needs
-    to know of a family.
+    A kernel of one's own is any object with these members; :func:`~xcopula.kernels.resolve_kernel`
+    checks it when it is given. It must not change, and two kernels that compare equal must be the
+    same function, because tables are kept by equality. A frozen dataclass does both.
+
+    In a model of several tasks such a kernel is shared, by ``coupling="icm"`` or ``"lmc"``; for
+    ``coupling="convolution"`` it needs the method of :class:`ConvolvedKernel`.
     """
 
     @property
     def name(self) -> str:
-        """Name by which users ask for the kernel."""
+        """Name by which users ask for the kernel, and which tables and plots show."""
 
     @property
     def smoothness(self) -> float:
-        """Matern smoothness nu."""
+        """Matern smoothness nu, infinite for the squared exponential."""
 
     @property
     def reach(self) -> float:
-        """Scaled distance beyond which the correlation is zero."""
+        """Scaled distance beyond which the correlation counts as zero; ``profile`` ends here."""
 
     def __hash__(self) -> int: ...
 
     def profile(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the correlation and its first two derivatives by x."""
+        """Return the correlation and its first two derivatives by x, each of the shape (m,) of x.
+
+        All are finite. At x = 0 the derivatives may be any finite value where the limit is not.
+        """
+
+
+class CrossProfile(NamedTuple):
+    """A cross-correlation on nodes of r: values, derivatives by r, and by the first log length."""
+
+    value: FloatArray
+    slope: FloatArray
+    curvature: FloatArray
+    by_first: FloatArray
+    by_first_slope: FloatArray
+
+
+class ConvolvedKernel(Kernel, Protocol):
+    """A kernel of one's own that knows its cross-correlation with others."""
+
+    def cross(
+        self, other: Kernel, length1: float, length2: float, dimension: int, r: FloatArray
+    ) -> CrossProfile:
+        """Return the cross-correlation with a kernel, ``NotImplemented`` if that is not known.
+
+        Parameters
+        ----------
+        other : Kernel
+            The kernel of the second task; it may be equal to this one.
+        length1, length2 : float
+            Length scales of this kernel and of the other.
+        dimension : int
+            Dimension D of the space in which r is a Euclidean distance. The joint covariance of
+            both tasks has to be positive definite there.
+        r : ndarray (m,)
+            Distances, up to where the longer of both kernels ends.
+        """

@@ -10,25 +10,19 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from xcopula.kernels.base import FloatArray, Kernel
-from xcopula.kernels.matern import matern_function
+from xcopula.kernels.base import CrossProfile, FloatArray, Kernel
+from xcopula.kernels.matern import Matern, matern_function
+from xcopula.kernels.se import SquaredExponential
 
-__all__ = ["CrossProfile", "cross_profile"]
+__all__ = ["CrossProfile", "cross_profile", "known_spectra"]
 
 
-class CrossProfile(NamedTuple):
-    """A cross-correlation on nodes of r: values, derivatives by r, and by the first log length."""
-
-    value: FloatArray
-    slope: FloatArray
-    curvature: FloatArray
-    by_first: FloatArray
-    by_first_slope: FloatArray
+# The families whose spectra are known here: every pair of them has a closed form or a short rule.
+_FAMILIES = (Matern, SquaredExponential)
 
 
 def cross_profile(
@@ -51,18 +45,48 @@ def cross_profile(
     CrossProfile
         The derivative by the second log length scale is ``-r * slope - by_first``.
     """
+    if not known_spectra(first, second):
+        return _own_profile(first, second, length1, length2, dimension, r)
     smooth1, smooth2 = math.isinf(first.smoothness), math.isinf(second.smoothness)
     if smooth1 and smooth2:
         return _se_se(length1, length2, dimension, r)
     if smooth1:
         return _se_matern(length1, second.smoothness, length2, dimension, r)
     if smooth2:
-        p = _se_matern(length2, first.smoothness, length1, dimension, r)
-        return p._replace(
-            by_first=-r * p.slope - p.by_first,
-            by_first_slope=-p.slope - r * p.curvature - p.by_first_slope,
-        )
+        return _swapped(_se_matern(length2, first.smoothness, length1, dimension, r), r)
     return _matern_matern(first.smoothness, length1, second.smoothness, length2, dimension, r)
+
+
+def known_spectra(*kernels: Kernel) -> bool:
+    """Tell whether all kernels are of the families that can be convolved with each other."""
+    return all(isinstance(kernel, _FAMILIES) for kernel in kernels)
+
+
+def _own_profile(
+    first: Kernel, second: Kernel, length1: float, length2: float, dimension: int, r: FloatArray
+) -> CrossProfile:
+    """Ask the kernels themselves for their cross-correlation."""
+    if hasattr(first, "cross"):
+        profile = first.cross(second, length1, length2, dimension, r)
+        if profile is not NotImplemented:
+            return CrossProfile(*profile)
+    if hasattr(second, "cross"):
+        profile = second.cross(first, length2, length1, dimension, r)
+        if profile is not NotImplemented:
+            return _swapped(CrossProfile(*profile), r)
+    raise ValueError(
+        f"coupling='convolution' has no cross-correlation of the kernels {first.name!r} and "
+        f"{second.name!r}. Use coupling='icm' or 'lmc', which share one kernel between all "
+        "variables, or give one of the two a method cross(other, length1, length2, dimension, r)."
+    )
+
+
+def _swapped(profile: CrossProfile, r: FloatArray) -> CrossProfile:
+    """Change the places of the tasks: the derivatives by both lengths and by r add up to zero."""
+    return profile._replace(
+        by_first=-r * profile.slope - profile.by_first,
+        by_first_slope=-profile.slope - r * profile.curvature - profile.by_first_slope,
+    )
 
 
 def _se_se(length1: float, length2: float, dimension: int, r: FloatArray) -> CrossProfile:

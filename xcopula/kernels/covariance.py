@@ -13,6 +13,7 @@ site whatever the parameters are, and every real parameter vector is valid.
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from xcopula.jit.pairs import Contraction, CovarianceState
 from xcopula.kernels.base import FloatArray, IntArray, Kernel
+from xcopula.kernels.checks import check_convolution, check_positive_definite
 from xcopula.kernels.correlation import correlation, correlation_pullback
 from xcopula.kernels.tables import CELLS, cross_tables, same_table
 
@@ -100,6 +102,12 @@ class Covariance:
                 f"coupling={self.coupling!r} shares one kernel between all tasks, found {names}. "
                 "Give one kernel, or use coupling='convolution'."
             )
+        for dimension in {g.size for g in self.groups}:
+            for kernel in self.kernels:
+                check_positive_definite(kernel, dimension)
+            if not self.shared:
+                for first, second in itertools.combinations(self.kernels, 2):
+                    check_convolution(first, second, dimension)
 
     @property
     def tasks(self) -> int:

@@ -86,6 +86,13 @@ class Matern:
     name: str
     smoothness: float
 
+    def __post_init__(self) -> None:
+        if self.smoothness not in (0.5, 1.5, 2.5):
+            raise ValueError(
+                f"Matern kernels have a smoothness of 0.5, 1.5 or 2.5, found {self.smoothness!r}. "
+                "Choose one of these."
+            )
+
     @property
     def reach(self) -> float:
         """Scaled distance beyond which the correlation is zero."""

@@ -23,12 +23,11 @@ CELLS = 512
 _NODES = np.linspace(0.0, 1.0, CELLS + 1)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)  # by equality: see Kernel
 def same_table(kernel: Kernel) -> FloatArray:
     """Tabulate a kernel over its reach, for unit length scale: (cells + 1, 6)."""
-    reach = kernel.reach
-    value, slope, curvature = kernel.profile(reach * _NODES**4)
-    return _by_root(value, reach * slope, reach**2 * curvature)
+    value, slope, curvature = kernel.profile(_distances(kernel.reach))
+    return _by_root(value, kernel.reach * slope, kernel.reach**2 * curvature)
 
 
 def cross_tables(
@@ -45,11 +44,21 @@ def cross_tables(
     -------
     ndarray (cells + 1, 6), ndarray (cells + 1, 4)
     """
-    p = cross_profile(first, second, length1, length2, dimension, span * _NODES**4)
+    p = cross_profile(first, second, length1, length2, dimension, _distances(span))
     return (
         _by_root(p.value, span * p.slope, span**2 * p.curvature),
         cubic(p.by_first, 4.0 * _NODES**3 * span * p.by_first_slope),
     )
+
+
+def _distances(span: float) -> FloatArray:
+    """Return the distances of the nodes; the last is a hair short of the range.
+
+    A kernel that ends at its reach has the derivatives of its inner side there.
+    """
+    r = span * _NODES**4
+    r[-1] = np.nextafter(span, 0.0)
+    return r
 
 
 def _by_root(value: FloatArray, slope: FloatArray, curvature: FloatArray) -> FloatArray:

@@ -1,0 +1,244 @@
+"""Whether kernels of one's own keep their contract: asked once, before anything is fitted."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from xcopula.kernels.base import FloatArray, Kernel
+from xcopula.kernels.convolution import CrossProfile, cross_profile, known_spectra
+from xcopula.kernels.tables import CELLS, same_table
+
+__all__ = ["check_convolution", "check_kernel", "check_positive_definite"]
+
+_MEMBERS = ("name", "smoothness", "reach", "profile")
+
+# What is left of the correlation at the reach, and what the table may miss: a thousand sites make
+# 1e-6 of it, which is the smallest nugget.
+_NEGLIGIBLE = 1e-9
+_DERIVATIVE_TOLERANCE = 1e-6
+_STEP = 1e-4  # of the logarithm, for differences
+_SHARES = np.geomspace(1e-5, 0.98, 97)  # of the reach, where derivatives are checked
+_LENGTHS = (0.7, 1.3)
+
+
+def check_kernel(spec: object) -> Kernel:
+    """Return a kernel of one's own that keeps the contract.
+
+    Raises
+    ------
+    TypeError
+        If it is a class, lacks a member, or has no hash.
+    ValueError
+        If its numbers cannot be those of a correlation function.
+    """
+    if isinstance(spec, type):
+        raise TypeError(
+            f"A kernel is an object, found the class {spec.__name__}. "
+            f"Give an instance of it: {spec.__name__}(...)."
+        )
+    missing = [name for name in _MEMBERS if not hasattr(spec, name)]
+    if missing:
+        raise TypeError(
+            f"A kernel has {', '.join(_MEMBERS)}; {type(spec).__name__} lacks {', '.join(missing)}."
+        )
+    try:
+        hash(spec)
+    except TypeError:
+        raise TypeError(
+            f"A kernel has a hash; {type(spec).__name__} has none. Make it a frozen dataclass, or "
+            "give it __hash__ and __eq__ over all its parameters."
+        ) from None
+    kernel = cast(Kernel, spec)
+    if not isinstance(kernel.name, str) or not kernel.name:
+        _refuse(kernel, f"its name is {kernel.name!r}", "Give it a text")
+    for name, most in (("reach", np.finfo(np.float64).max), ("smoothness", math.inf)):
+        number = getattr(kernel, name)
+        if not isinstance(number, Real) or not 0.0 < float(number) <= most:
+            _refuse(kernel, f"its {name} is {number!r}", "Give it a positive number")
+    _check_profile(kernel)
+    _check_table(kernel)
+    return kernel
+
+
+def _refuse(kernel: object, found: str, remedy: str) -> NoReturn:
+    raise ValueError(f"{kernel!r} is no kernel: {found}. {remedy}.")
+
+
+def _check_arrays(
+    kernel: object, method: str, parts: Any, names: tuple[str, ...], x: FloatArray
+) -> None:
+    """Refuse anything but arrays of finite numbers in the shape of x, one for each name."""
+    if not isinstance(parts, tuple | list) or len(parts) != len(names):
+        found = f"{method} returns {type(parts).__name__}"
+        found += f" of {len(parts)}" if isinstance(parts, tuple | list) else ""
+        _refuse(kernel, found, f"Return a tuple of {len(names)} arrays: {', '.join(names)}")
+    for name, part in zip(names, parts, strict=True):
+        if np.shape(part) != x.shape:
+            found = f"{method} returns a {name} of shape {np.shape(part)} for {x.shape}"
+            _refuse(kernel, found, "Return arrays of the shape of the argument")
+        bad = ~np.isfinite(np.asarray(part, np.float64))
+        if bad.any():
+            found = (
+                f"the {name} that {method} returns at {x[bad][0]:g} is {np.asarray(part)[bad][0]}"
+            )
+            _refuse(kernel, found, "Return finite numbers from 0 to the reach")
+
+
+def _check_profile(kernel: Kernel) -> None:
+    names = ("correlation", "first derivative", "second derivative")
+    end = float(np.nextafter(kernel.reach, 0.0))
+    x = np.concatenate([[0.0], kernel.reach * _SHARES, [end]])
+    parts = kernel.profile(x)
+    _check_arrays(kernel, "profile(x)", parts, names, x)
+    value = parts[0]
+    if abs(value[0] - 1.0) > 1e-12:
+        _refuse(kernel, f"its correlation at 0 is {value[0]:.15g}", "It must be 1")
+    worst = int(np.argmax(np.abs(value)))
+    if abs(value[worst]) > 1.0 + 1e-12:
+        found = f"its correlation at {x[worst]:g} is {value[worst]:g}"
+        _refuse(kernel, found, "It must be between -1 and 1")
+    if abs(value[-1]) > _NEGLIGIBLE:
+        found = f"its correlation is still {value[-1]:.2g} at its reach of {kernel.reach:g}"
+        _refuse(kernel, found, f"Set the reach where it is below {_NEGLIGIBLE:g}")
+
+    x = x[1:-1]
+    slope = x * parts[1][1:-1]
+    curvature = x**2 * parts[2][1:-1]
+    by_log = _by_logarithm(lambda s: kernel.profile(x * s)[0])
+    _check_derivative(kernel, names[1], "x", x, slope, by_log)
+    by_log = _by_logarithm(lambda s: x * s * kernel.profile(x * s)[1])
+    _check_derivative(kernel, names[2], "x", x, curvature, by_log - slope)
+
+
+def _by_logarithm(function: Callable[[float], FloatArray]) -> FloatArray:
+    """Differentiate by the logarithm of a factor, at one: central differences of fourth order."""
+    near = function(math.exp(_STEP)) - function(math.exp(-_STEP))
+    far = function(math.exp(2.0 * _STEP)) - function(math.exp(-2.0 * _STEP))
+    return (8.0 * near - far) / (12.0 * _STEP)
+
+
+def _check_derivative(
+    kernel: object, name: str, at: str, x: FloatArray, found: FloatArray, expected: FloatArray
+) -> None:
+    """Compare derivatives by a logarithm, which are of the order of one, with differences."""
+    worst = int(np.argmax(np.abs(found - expected)))
+    if abs(found[worst] - expected[worst]) > _DERIVATIVE_TOLERANCE * max(1, np.abs(expected).max()):
+        ratio = found[worst] / expected[worst] if expected[worst] else math.inf
+        _refuse(
+            kernel,
+            f"its {name} at {at} = {x[worst]:.4g} is {ratio:.4g} times what differences give",
+            "Correct the derivative",
+        )
+
+
+def _check_table(kernel: Kernel) -> None:
+    """Look at the middle of every cell of the table that the compiled loops will read."""
+    x = kernel.reach * ((np.arange(CELLS) + 0.5) / CELLS) ** 4
+    missed = np.abs(same_table(kernel)[:-1] @ 0.5 ** np.arange(6) - kernel.profile(x)[0])
+    worst = int(np.argmax(missed))
+    if missed[worst] > _NEGLIGIBLE:
+        _refuse(
+            kernel,
+            f"its table, smooth in the fourth root of x / reach, misses it by {missed[worst]:.2g} "
+            f"at x = {x[worst]:.4g}",
+            "Set the reach no farther than needed, and let it have two derivatives inside",
+        )
+
+
+def _lattice(dimension: int) -> FloatArray:
+    """Return the distances of about two hundred points on a lattice, in units of its step."""
+    dimension = min(dimension, 5)  # what fails here fails in more dimensions too
+    side = max(3, round(216 ** (1.0 / dimension)))
+    points = np.array(list(itertools.product(range(side), repeat=dimension)), float)
+    return np.asarray(np.linalg.norm(points[:, None] - points[None], axis=2))
+
+
+def _steps(kernel: Kernel) -> FloatArray:
+    """Return lattice steps from half to three times the distance at which half is left."""
+    x = kernel.reach * np.linspace(0.0, 1.0, 2001)[:-1] ** 4
+    half = x[np.argmax(kernel.profile(x)[0] < 0.5)]
+    return np.asarray(half * np.array([0.5, 1.0, 1.5, 2.0, 3.0]))
+
+
+def _on_lattice(
+    function: Callable[[FloatArray], FloatArray], end: float, r: FloatArray
+) -> FloatArray:
+    """Evaluate a correlation at distances r, zero from its end on."""
+    different, where = np.unique(r, return_inverse=True)
+    values = np.zeros(different.size)
+    values[different < end] = function(different[different < end])
+    return np.asarray(values[where.reshape(r.shape)])
+
+
+def _same_on_lattice(kernel: Kernel, length: float, r: FloatArray) -> FloatArray:
+    return _on_lattice(lambda x: kernel.profile(x)[0], kernel.reach, r / length)
+
+
+def _check_eigenvalues(kernel: object, matrix: FloatArray, what: str, remedy: str) -> None:
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    if smallest < -1e-6:
+        found = f"{what} is not positive definite (an eigenvalue of {smallest:.2g} on a lattice)"
+        _refuse(kernel, found, remedy)
+
+
+@functools.lru_cache(maxsize=64)
+def check_positive_definite(kernel: Kernel, dimension: int) -> None:
+    """Refuse a kernel that is not positive definite on lattices in D dimensions.
+
+    Some functions are valid in low dimensions only. Lattices find those that fail by far; a kernel
+    that passes may still fail elsewhere.
+    """
+    if known_spectra(kernel):
+        return
+    for step in _steps(kernel):
+        matrix = _same_on_lattice(kernel, 1.0, step * _lattice(dimension))
+        what = f"its covariance in {dimension} dimensions"
+        _check_eigenvalues(kernel, matrix, what, "Choose a kernel that is valid there")
+
+
+@functools.lru_cache(maxsize=64)
+def check_convolution(first: Kernel, second: Kernel, dimension: int) -> None:
+    """Refuse two kernels without a cross-correlation, or with one that cannot be right."""
+    if known_spectra(first, second):
+        return
+    l1, l2 = _LENGTHS
+    span = max(first.reach * l1, second.reach * l2)
+    owner = first if hasattr(first, "cross") else second
+
+    def at(r: FloatArray, factor: float = 1.0) -> CrossProfile:
+        return cross_profile(first, second, factor * l1, l2, dimension, r)
+
+    r = np.concatenate([[0.0], span * _SHARES, [float(np.nextafter(span, 0.0))]])
+    p = at(r)
+    _check_arrays(owner, "cross", p, CrossProfile._fields, r)
+    if abs(p.value[-1]) > _NEGLIGIBLE:
+        found = f"its cross-correlation with {second.name!r} is {p.value[-1]:.2g} at {span:g}"
+        _refuse(owner, found, "Set the reach where it is negligible")
+    _check_cross_derivatives(owner, at, r[1:-1])
+    for step in _steps(owner):
+        lattice = step * _lattice(dimension)
+        mixed = _on_lattice(lambda x: at(x).value, span, lattice)
+        one, two = _same_on_lattice(first, l1, lattice), _same_on_lattice(second, l2, lattice)
+        what = f"the covariance of {first.name!r} and {second.name!r} in {dimension} dimensions"
+        remedy = "Take the root of the product of both spectra in that dimension"
+        _check_eigenvalues(owner, np.block([[one, mixed], [mixed, two]]), what, remedy)
+
+
+def _check_cross_derivatives(owner: Kernel, at: Callable[..., CrossProfile], r: FloatArray) -> None:
+    p = at(r)
+    slope = r * p.slope
+    by_slope = _by_logarithm(lambda s: r * s * at(r * s).slope)
+    for name, found, expected in (
+        ("slope", slope, _by_logarithm(lambda s: at(r * s).value)),
+        ("curvature", r**2 * p.curvature, by_slope - slope),
+        ("by_first", p.by_first, _by_logarithm(lambda s: at(r, s).value)),
+        ("by_first_slope", r * p.by_first_slope, _by_logarithm(lambda s: at(r * s).by_first)),
+    ):
+        _check_derivative(owner, f"cross {name}", "r", r, found, expected)
