@@ -19,9 +19,9 @@ __all__ = ["check_convolution", "check_kernel", "check_positive_definite"]
 
 _MEMBERS = ("name", "smoothness", "reach", "profile")
 
-# What is left of the correlation at the reach, and what the table may miss: a thousand sites make
-# 1e-6 of it, which is the smallest nugget.
-_NEGLIGIBLE = 1e-9
+# What may be left of the correlation at the reach, and what the table may miss. On ten thousand
+# sites that moves eigenvalues by a millionth, less than the smallest nugget.
+_NEGLIGIBLE = 1e-8
 _DERIVATIVE_TOLERANCE = 1e-6
 _STEP = 1e-4  # of the logarithm, for differences
 _SHARES = np.geomspace(1e-5, 0.98, 97)  # of the reach, where derivatives are checked
