@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from xcopula.marginals.kernel_sums import kernel_sums
 from xcopula.marginals.tails import Array, log_phi, stretch, unstretch
 
 __all__ = [
@@ -18,7 +19,6 @@ __all__ = [
     "tabulate",
 ]
 
-_BATCH = 2_000_000
 _KNOTS_PER_BANDWIDTH = 8
 _MAX_KNOTS = 4096
 _SHAPES = np.linspace(0.0, 0.5, 51)
@@ -62,16 +62,10 @@ def smooth(x: Array, sample: Array, bandwidth: float) -> tuple[Array, Array]:
     Gaussian kernels, so that the density has no hole where the sample has a gap.
     """
     centre, width, n = sample.mean(), 1.5 * sample.std(), sample.size
-    cdf, density = np.empty_like(x), np.empty_like(x)
-    rows = max(1, _BATCH // n)
-    for start in range(0, x.size, rows):
-        block = slice(start, start + rows)
-        u = (x[block, None] - sample) / bandwidth
-        cdf[block] = ndtr(u).sum(axis=1)
-        density[block] = np.exp(log_phi(u)).sum(axis=1) / bandwidth
+    cdf, density = kernel_sums(x, sample, bandwidth)
     wide = (x - centre) / width
     cdf = (cdf + ndtr(wide)) / (n + 1)
-    density = (density + np.exp(log_phi(wide)) / width) / (n + 1)
+    density = (density / bandwidth + np.exp(log_phi(wide)) / width) / (n + 1)
     return cdf, density
 
 
