@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from xcopula.kernels.base import Kernel
+from xcopula.kernels.base import ConvolvedKernel, CrossProfile, Kernel
 from xcopula.kernels.checks import check_kernel
 from xcopula.kernels.matern import Matern
 from xcopula.kernels.se import SquaredExponential
 
-__all__ = ["KERNELS", "Kernel", "resolve_kernel"]
+__all__ = ["KERNELS", "ConvolvedKernel", "CrossProfile", "Kernel", "resolve_kernel"]
 
 # A new family is a file beside these and a line here.
 KERNELS: dict[str, Kernel] = {

@@ -182,8 +182,10 @@ def _same_on_lattice(kernel: Kernel, length: float, r: FloatArray) -> FloatArray
 
 
 def _check_eigenvalues(kernel: object, matrix: FloatArray, what: str, remedy: str) -> None:
-    smallest = float(np.linalg.eigvalsh(matrix)[0])
-    if smallest < -1e-6:
+    try:
+        np.linalg.cholesky(matrix + 1e-6 * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        smallest = np.linalg.eigvalsh(matrix)[0]
         found = f"{what} is not positive definite (an eigenvalue of {smallest:.2g} on a lattice)"
         _refuse(kernel, found, remedy)
 
