@@ -4,9 +4,7 @@ Every one is a subclass of a built-in, so that code which knows nothing of this 
 catches it. Messages say what was wrong, what was found, and what to do.
 """
 
-import os
-import sys
-import warnings
+from __future__ import annotations
 
 __all__ = [
     "CoordinateError",
@@ -16,10 +14,7 @@ __all__ = [
     "NotPositiveDefiniteError",
     "PerformanceWarning",
     "SupportError",
-    "warn_user",
 ]
-
-_PACKAGE = os.path.dirname(__file__)
 
 
 class CoordinateError(ValueError):
@@ -48,12 +43,3 @@ class MarginalWarning(UserWarning):
 
 class PerformanceWarning(UserWarning):
     """A request is legal but will be slow or large; the message says what to change."""
-
-
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the caller's own code, however deep in the package this is called."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-        level += 1
-    warnings.warn(message, category, stacklevel=level)

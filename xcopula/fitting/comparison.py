@@ -7,19 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.special import kolmogorov, ndtr
+from scipy.special import kolmogorov
 
-from xcopula.process import outcome as predictive
+from xcopula.fitting.request import input_groups
+from xcopula.fitting.selection import Alone, starting_law
+from xcopula.kernels import KERNELS, Kernel, resolve_kernel
 from xcopula.labels.coordinates import Coords
-from xcopula.methods import exact
-from xcopula.kernels import KERNELS, resolve_kernel
-from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.labels.observations import observe
+from xcopula.labels.variables import Data
 from xcopula.marginals import MARGINALS
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.labels.observations import observe
-from xcopula.process.copula import Process, Sample
-from xcopula.fitting.selection import Candidate, fit_alone, starting_law
-from xcopula.labels.variables import Data
+from xcopula.model.record import Candidate
+from xcopula.solvers import Solver, resolve_solver
 
 __all__ = ["compare", "format_comparison"]
 
@@ -40,8 +39,9 @@ def compare(
     variables: str | Sequence[str],
     *,
     coords: Coords = None,
-    kernels: Sequence[str] = tuple(KERNELS),
+    kernels: Sequence[str | Kernel] = tuple(KERNELS),
     marginals: Sequence[str] = tuple(MARGINALS),
+    solver: str | Solver = "auto",
     structures: int = 1,
     ard: bool | Sequence[str] = False,
 ) -> xr.Dataset:
@@ -49,7 +49,7 @@ def compare(
 
     Parameters
     ----------
-    data, coords, structures, ard
+    data, coords, solver, structures, ard
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
@@ -66,44 +66,38 @@ def compare(
     families = [resolve_kernel(k) for k in kernels]
     laws = [resolve_marginal(m) for m in marginals]
     observations = observe(data, names, coords, ard=ard)
-    groups = tuple(InputGroup(g.columns, g.ard) for g in observations.coordinates.groups)
+    groups, solving = input_groups(observations), resolve_solver(solver)
     shape = (len(names), len(kernels), len(marginals))
     tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
     for i in range(len(names)):
-        sample = observations.sample.select([i])
+        alone = Alone(observations.sample.select([i]), groups, structures, solving)
         for m, law in enumerate(laws):
-            start = starting_law(law, sample.values)
+            start = starting_law(law, alone.sample.values)
             for k, kernel in enumerate(families if start is not None else ()):
                 assert start is not None
-                candidate = fit_alone(sample, kernel, start, groups, structures)
-                for measure, value in _measure(candidate, sample, groups, structures).items():
+                for measure, value in _measure(alone, alone.fit(kernel, start)).items():
                     tables[measure][i, k, m] = value
     return xr.Dataset(
         {
             name: (("task", "kernel", "marginal"), values, {"long_name": _MEASURES[name]})
             for name, values in tables.items()
         },
-        coords={"task": names, "kernel": list(kernels), "marginal": [m.name for m in laws]},
+        coords={
+            "task": names,
+            "kernel": [k.name for k in families],
+            "marginal": [m.name for m in laws],
+        },
     )
 
 
-def _measure(
-    candidate: Candidate, sample: Sample, groups: tuple[InputGroup, ...], structures: int
-) -> dict[str, float]:
-    covariance = Covariance((candidate.kernel,), groups, structures=structures)
-    process = Process(covariance, (candidate.marginal,))
-    moments = exact.condition(process, sample, candidate.theta).leave_one_out()
-    std = np.sqrt(moments.variance)
-    score = candidate.marginal.to_normal(sample.values)
-    error = (score - moments.mean) / std
-    log_score = candidate.marginal.log_density(sample.values) + 0.5 * (score**2 - error**2)
-    crps = predictive.crps(moments.mean, std, candidate.marginal, sample.values)
+def _measure(alone: Alone, candidate: Candidate) -> dict[str, float]:
+    found = alone.scores(candidate)
     return {
         "log_likelihood": candidate.log_likelihood,
         "aic": candidate.aic,
-        "loo_log_score": float(np.mean(log_score - np.log(std))),
-        "loo_crps": float(crps.mean()),
-        "pit_pvalue": _uniformity(ndtr(error)),
+        "loo_log_score": float(found.log_score.mean()),
+        "loo_crps": float(found.crps.mean()),
+        "pit_pvalue": _uniformity(found.pit),
         "largest_score": candidate.largest_score,
     }
 

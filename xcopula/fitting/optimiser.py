@@ -43,18 +43,20 @@ def minimise(
     progress: Progress | None = None,
     iterations: int = _MAX_ITERATIONS,
     optimizer: str = "l-bfgs",
+    seed: int = 0,
 ) -> Optimum:
     """Minimise in a box; ``progress(iteration, value, theta)`` is called at each iteration.
 
     Where the function is infinite (a value left its law's support, a matrix was not positive
-    definite) the search meets a wall that leads back to the best point so far.
+    definite) the search meets a wall that leads back to the best point so far. A search that met
+    nothing but walls has not converged.
     """
-    search = OPTIMIZERS[optimizer]
     walled = _Walled(objective, np.clip(start, bounds[:, 0], bounds[:, 1]), progress)
-    result = search(walled, walled.theta, bounds, iterations)
-    return Optimum(
-        walled.theta, walled.value, bool(result.success), str(result.message), walled.evaluations
-    )
+    result = OPTIMIZERS[optimizer](walled, walled.theta, bounds, iterations, seed)
+    converged, message = bool(result.success), str(result.message)
+    if not np.isfinite(walled.value):
+        converged, message = False, "the likelihood is zero at every point that was tried"
+    return Optimum(walled.theta, walled.value, converged, message, walled.evaluations)
 
 
 class _Walled:
@@ -89,7 +91,9 @@ class _Walled:
             self.progress(self.iterations, self.value, self.theta)
 
 
-def _lbfgs(function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int) -> Any:
+def _lbfgs(
+    function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int, seed: int
+) -> Any:
     """Quasi-Newton with limited memory, in a box."""
     from scipy.optimize import Bounds, minimize
 
@@ -110,7 +114,9 @@ def _lbfgs(function: _Walled, start: FloatArray, bounds: FloatArray, iterations:
     )
 
 
-def _cg(function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int) -> Any:
+def _cg(
+    function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int, seed: int
+) -> Any:
     """Conjugate gradients; a sine maps the real line to the box."""
     from scipy.optimize import minimize
 
@@ -131,7 +137,9 @@ def _cg(function: _Walled, start: FloatArray, bounds: FloatArray, iterations: in
     )
 
 
-def _annealing(function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int) -> Any:
+def _annealing(
+    function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int, seed: int
+) -> Any:
     """Generalised simulated annealing, then L-BFGS from the best point it met."""
     from scipy.optimize import dual_annealing
 
@@ -141,13 +149,13 @@ def _annealing(function: _Walled, start: FloatArray, bounds: FloatArray, iterati
         x0=start,
         maxfun=10 * iterations,
         no_local_search=True,
-        rng=np.random.default_rng(0),
+        rng=np.random.default_rng(seed),
         callback=function.report,
     )
-    return _lbfgs(function, function.theta, bounds, iterations)
+    return _lbfgs(function, function.theta, bounds, iterations, seed)
 
 
-OPTIMIZERS: dict[str, Callable[[_Walled, FloatArray, FloatArray, int], Any]] = {
+OPTIMIZERS: dict[str, Callable[[_Walled, FloatArray, FloatArray, int, int], Any]] = {
     "l-bfgs": _lbfgs,
     "cg": _cg,
     "annealing": _annealing,
@@ -162,33 +170,42 @@ def minimise_from(
     progress: Progress | None = None,
     scout: bool = False,
     optimizer: str = "l-bfgs",
+    seed: int = 0,
 ) -> Optimum:
     """Look at each start for a few iterations, then follow the best one to convergence.
 
-    With ``scout`` the look at the first start is all.
+    With ``scout`` the look at the first start is all. A start where no covariance can be
+    factorised is passed over while another can.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If that is so at every start.
     """
-    if len(starts) == 1:
-        iterations = _SCOUT_ITERATIONS if scout else _MAX_ITERATIONS
+
+    def search(start: FloatArray, iterations: int) -> Optimum:
         return minimise(
-            objective,
-            starts[0],
-            bounds,
-            progress=progress,
-            iterations=iterations,
-            optimizer=optimizer,
-        )
-    scouts = [
-        minimise(
             objective,
             start,
             bounds,
             progress=progress,
-            iterations=_SCOUT_ITERATIONS,
+            iterations=iterations,
             optimizer=optimizer,
+            seed=seed,
         )
-        for start in starts
-    ]
+
+    if len(starts) == 1:
+        return search(starts[0], _SCOUT_ITERATIONS if scout else _MAX_ITERATIONS)
+    scouts: list[Optimum] = []
+    failures: list[NotPositiveDefiniteError] = []
+    for start in starts:
+        try:
+            scouts.append(search(start, _SCOUT_ITERATIONS))
+        except NotPositiveDefiniteError as error:
+            failures.append(error)
+    if not scouts:
+        raise failures[0]
     best = min(scouts, key=lambda s: s.value)
-    final = minimise(objective, best.theta, bounds, progress=progress, optimizer=optimizer)
+    final = search(best.theta, _MAX_ITERATIONS)
     evaluations = final.evaluations + sum(s.evaluations for s in scouts)
     return Optimum(final.theta, final.value, final.converged, final.message, evaluations)

@@ -8,6 +8,7 @@ outlier distorts every prediction near it, however good the likelihood.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -15,17 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import SupportError
-from xcopula.methods import Settings, exact
+from xcopula.fitting.optimiser import Objective, minimise
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
-from xcopula.fitting.optimiser import Objective, minimise
-from xcopula.process.copula import Process, Sample
+from xcopula.model.record import EXTREME_SCORE, Candidate
+from xcopula.process import Process, Sample, Scores, scores
+from xcopula.solvers import Solver
 
 __all__ = [
-    "EXTREME_SCORE",
-    "Candidate",
-    "fit_alone",
+    "Alone",
     "penalised",
     "select",
     "select_shared",
@@ -37,83 +37,82 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-EXTREME_SCORE = 5.0
 _FIRST_KERNEL = "matern32"
 # Laws this close to the best in AIC are worth a second look, but not more than so many.
 _CLOSE_AIC = 20.0
 _SHORTLIST = 3
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A single-task process fitted to one variable.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    marginal : Marginal
-        At its fitted parameters.
-    theta : ndarray
-        All parameters of the single-task process.
-    log_likelihood : float
-    aic : float
-    largest_score : float
-        The largest absolute normal score of an observation.
-    """
-
-    kernel: Kernel
-    marginal: Marginal
-    theta: FloatArray
-    log_likelihood: float
-    aic: float
-    largest_score: float
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """Sort key: candidates without extreme scores first, then by AIC."""
-        return (self.largest_score > EXTREME_SCORE, self.aic)
-
-
 def penalised(
-    process: Process,
-    sample: Sample,
-    objective: Callable[..., tuple[float, FloatArray]] = exact.objective,
-    settings: Settings | None = None,
+    process: Process, objective: Callable[[FloatArray], tuple[float, FloatArray]]
 ) -> Objective:
     """Return the negative log posterior density as a function of theta."""
 
     def value(theta: FloatArray) -> tuple[float, FloatArray]:
-        nll, gradient = objective(process, sample, theta, settings)
+        nll, gradient = objective(theta)
         prior, prior_gradient = process.log_prior(theta)
         return nll - prior, gradient - prior_gradient
 
     return value
 
 
-def fit_alone(
-    sample: Sample,
-    kernel: Kernel,
-    marginal: Marginal,
-    groups: tuple[InputGroup, ...],
-    structures: int,
-    start: FloatArray | None = None,
-) -> Candidate:
-    """Fit a single-task process from one starting point."""
-    covariance = Covariance((kernel,), groups, structures=structures, noise="independent")
-    process = Process(covariance, (marginal,))
-    if start is None:
-        start = starting_point(covariance)
-    optimum = minimise(penalised(process, sample), process.join(start), process.bounds())
-    _, (fitted,) = process.split(optimum.theta)
-    nll, _ = exact.objective(process, sample, optimum.theta)
-    return Candidate(
-        kernel=kernel,
-        marginal=fitted,
-        theta=optimum.theta,
-        log_likelihood=-nll,
-        aic=2.0 * (nll + covariance.size + fitted.dof),
-        largest_score=float(np.abs(process.scores(optimum.theta, sample)).max()),
-    )
+@dataclass(frozen=True)
+class Alone:
+    """A variable on its own, and how single-task processes are fitted to it.
+
+    Attributes
+    ----------
+    sample : Sample
+        Of one task.
+    groups : tuple of InputGroup
+    structures : int
+    solver : Solver
+    """
+
+    sample: Sample
+    groups: tuple[InputGroup, ...]
+    structures: int
+    solver: Solver
+
+    def process(self, kernel: Kernel, marginal: Marginal) -> Process:
+        """Return the single-task process of a kernel and a law."""
+        covariance = Covariance(
+            (kernel,), self.groups, structures=self.structures, noise="independent"
+        )
+        return Process(covariance, (marginal,))
+
+    def fit(self, kernel: Kernel, marginal: Marginal, start: FloatArray | None = None) -> Candidate:
+        """Fit a single-task process from one starting point of its covariance."""
+        process = self.process(kernel, marginal)
+        if start is None:
+            start = starting_point(process.covariance)
+        theta = process.join(start)
+        structure = self.solver.prepare(process, theta, self.sample)
+        objective = functools.partial(self.solver.objective, process, self.sample, structure)
+        optimum = minimise(penalised(process, objective), theta, process.bounds())
+        return self.judge(kernel, process, optimum.theta)
+
+    def judge(self, kernel: Kernel, process: Process, theta: FloatArray) -> Candidate:
+        """Return a candidate at given parameters."""
+        _, (fitted,) = process.split(theta)
+        structure = self.solver.prepare(process, theta, self.sample)
+        nll, _ = self.solver.objective(process, self.sample, structure, theta)
+        return Candidate(
+            kernel=kernel,
+            marginal=fitted,
+            theta=theta,
+            log_likelihood=-nll,
+            aic=2.0 * (nll + process.covariance.size + fitted.dof),
+            largest_score=float(np.abs(process.scores(theta, self.sample)).max()),
+        )
+
+    def scores(self, candidate: Candidate) -> Scores:
+        """Score the candidate's leave-one-out predictions."""
+        process = self.process(candidate.kernel, candidate.marginal)
+        structure = self.solver.prepare(process, candidate.theta, self.sample)
+        conditioned = self.solver.condition(process, self.sample, structure, candidate.theta)
+        law = candidate.marginal.at(self.sample.covariates_of(0))
+        return scores(conditioned.leave_one_out(), law, self.sample.values)
 
 
 def starting_law(
@@ -146,9 +145,7 @@ def starting_point(covariance: Covariance) -> FloatArray:
 
 
 def select(
-    sample: Sample,
-    groups: tuple[InputGroup, ...],
-    structures: int,
+    alone: Alone,
     kernels: Iterable[Kernel] | None,
     marginals: Iterable[Law] | None,
     labels: Labels | None = None,
@@ -170,16 +167,17 @@ def select(
     first = KERNELS[_FIRST_KERNEL] if KERNELS[_FIRST_KERNEL] in choice else choice[0]
     candidates: list[Candidate] = []
     start: FloatArray | None = None
+    sample = alone.sample
     covariates = sample.covariates_of(0)
-    part = sample if rows is None else sample.take(rows)
+    part = alone if rows is None else replace(alone, sample=sample.take(rows))
     for law, asked in _options(marginals):
         if asked:  # what was asked for fails aloud
             law = fit_law(law, sample.values, covariates, labels)
         marginal = starting_law(law, sample.values, covariates, labels)
         if marginal is None:
             continue
-        candidate = fit_alone(part, first, marginal, groups, structures, start)
-        candidates.append(_of_all(candidate, sample, part, marginal, groups, structures))
+        candidate = part.fit(first, marginal, start)
+        candidates.append(_of_all(candidate, sample, part, marginal))
         start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
     if not candidates:
         raise SupportError(
@@ -189,36 +187,26 @@ def select(
     best = min(candidates, key=lambda c: c.rank)
     for kernel in choice:
         if kernel != first:
-            candidate = fit_alone(part, kernel, best.marginal, groups, structures, start)
-            candidates.append(_of_all(candidate, sample, part, best.marginal, groups, structures))
+            candidate = part.fit(kernel, best.marginal, start)
+            candidates.append(_of_all(candidate, sample, part, best.marginal))
     return sorted(candidates, key=lambda c: c.rank)
 
 
-def _of_all(
-    candidate: Candidate,
-    sample: Sample,
-    part: Sample,
-    law: Marginal,
-    groups: tuple[InputGroup, ...],
-    structures: int,
-) -> Candidate:
+def _of_all(candidate: Candidate, sample: Sample, part: Alone, law: Marginal) -> Candidate:
     """Judge a candidate that was fitted to a part by all values: they must be in its support.
 
     Where one is not, it takes the law that was fitted to all of them.
     """
-    if part is sample:
+    if part.sample is sample:
         return candidate
     covariates = sample.covariates_of(0)
-    scores = candidate.marginal.at(covariates).to_normal(sample.values)
-    if not np.isfinite(scores).all():
-        kernel, theta = candidate.kernel, candidate.theta.copy()
+    z = candidate.marginal.at(covariates).to_normal(sample.values)
+    if not np.isfinite(z).all():
+        theta = candidate.theta.copy()
         theta[theta.size - law.theta.size :] = law.theta
-        covariance = Covariance((kernel,), groups, structures=structures, noise="independent")
-        nll, _ = exact.objective(Process(covariance, (law,)), part, theta)
-        aic = 2.0 * (nll + covariance.size + law.dof)
-        candidate = Candidate(kernel, law, theta, -nll, aic, np.inf)
-        scores = law.at(covariates).to_normal(sample.values)
-    return replace(candidate, largest_score=float(np.abs(scores).max()))
+        candidate = part.judge(candidate.kernel, part.process(candidate.kernel, law), theta)
+        z = law.at(covariates).to_normal(sample.values)
+    return replace(candidate, largest_score=float(np.abs(z).max()))
 
 
 def _options(marginals: Iterable[Law] | None) -> Iterator[tuple[Law, bool]]:

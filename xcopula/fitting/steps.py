@@ -1,45 +1,42 @@
 """The steps of a fit, as functions of plain values: each can be one task of a graph.
 
 observations -> step one, each task alone -> choice of kernels and laws -> (pairs with the primary)
--> all parameters together -> the primary's law, by leave-one-out -> model.
+-> all parameters together -> the primary's law, by leave-one-out -> what was fitted.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
-from xcopula.fitting.cost import check_cost
 from xcopula.errors import SupportError
-from xcopula.methods import Method, Settings, exact, resolve_method
-from xcopula.kernels import Kernel
-from xcopula.kernels.correlation import parameters_of
-from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import Law, Marginal, Recipe, fit_law
-from xcopula.model.record import CopulaModel, LawTrial
-from xcopula.labels.observations import Observations
+from xcopula.fitting.cost import check_cost
 from xcopula.fitting.optimiser import Objective, Optimum, minimise_from
-from xcopula.labels.points import to_inducing, to_inputs
-from xcopula.process.copula import Process, Sample
+from xcopula.fitting.request import Request, input_groups
 from xcopula.fitting.selection import (
-    Candidate,
+    Alone,
     penalised,
     select,
     select_shared,
     shortlist,
     starting_point,
 )
+from xcopula.kernels.correlation import parameters_of
+from xcopula.kernels.covariance import Covariance
+from xcopula.labels.observations import Observations
+from xcopula.labels.points import to_points
+from xcopula.marginals import Law, Marginal, Recipe, fit_law
+from xcopula.model.record import Candidate, LawTrial
+from xcopula.process import Moments, Process, Sample, scores
 
-__all__ = ["Plan", "begin", "choose", "fit_alone", "fit_pair", "fit_together"]
+__all__ = ["Fitted", "begin", "choose", "fit_alone", "fit_pair", "fit_together"]
 
 FloatArray = npt.NDArray[np.float64]
-Callback = Callable[[int, float, FloatArray], object]
 Tables = tuple[tuple[Candidate, ...], ...]
 
 _log = logging.getLogger("xcopula")
@@ -51,82 +48,48 @@ _MOST_ALONE = 2000
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What was asked of a fit.
+class Fitted:
+    """A process at the parameters where an optimiser ended.
 
     Attributes
     ----------
-    laws : tuple
-        Marginal law of each variable; None to choose one.
-    kernels : tuple
-        Kernel of each variable; None to choose one.
-    anchors : "auto", "block", None or Dataset
-    inducing : int, Dataset, or mapping of variable to either
-    settings : Settings
-        Of the method, once the observations are known.
+    process : Process
+    optimum : Optimum
+        Its value includes weak priors.
+    log_likelihood : float
+        Without them.
+    law_trials : tuple of LawTrial
     """
 
-    method: str
-    laws: tuple[Law | None, ...]
-    kernels: tuple[Kernel | None, ...]
-    coupling: str
-    structures: int
-    noise: str
-    weights: str
-    anchors: str | xr.Dataset | None
-    inducing: int | xr.Dataset | Mapping[str, int | xr.Dataset]
-    blocks: int
-    polish: bool
-    optimizer: str
-    restarts: int
-    seed: int
-    max_hours: float | None
-    callback: Callback | None
-    settings: Settings = field(default_factory=Settings)
-
-    def __post_init__(self) -> None:
-        hours = self.max_hours
-        if isinstance(hours, bool) or not isinstance(hours, int | float | np.number | None):
-            raise TypeError(f"`max_hours` is a number of hours or None, found {hours!r}.")
-        if hours is not None and not hours > 0.0:
-            raise ValueError(f"`max_hours` is positive, found {hours!r}. None sets no limit.")
+    process: Process
+    optimum: Optimum
+    log_likelihood: float
+    law_trials: tuple[LawTrial, ...] = ()
 
     @property
-    def algorithm(self) -> Method:
-        """The inference method."""
-        return resolve_method(self.method)
-
-    def covariance(self, kernels: Sequence[Kernel], observations: Observations) -> Covariance:
-        """Return the covariance of some tasks with these kernels."""
-        groups = _groups(observations)
-        return Covariance(tuple(kernels), groups, self.coupling, self.structures, self.noise)
-
-    def progress(self) -> Callable[[int, float, FloatArray], object] | None:
-        """Return the callback as the optimiser calls it."""
-        callback = self.callback
-        return callback and (lambda k, value, theta: callback(k, -value, theta))
+    def theta(self) -> FloatArray:
+        """The parameters."""
+        return self.optimum.theta
 
 
-def _groups(observations: Observations) -> tuple[InputGroup, ...]:
-    return tuple(InputGroup(g.columns, g.ard) for g in observations.coordinates.groups)
-
-
-def begin(observations: Observations, plan: Plan) -> Plan:
-    """Fit the laws that were asked for and resolve the settings: bad input ends the fit here."""
-    settings = _settings(plan, observations)
-    check_cost(observations, plan.method, settings, plan.max_hours)
+def begin(observations: Observations, request: Request) -> Request:
+    """Fit the laws that were asked for and locate given points: bad input ends the fit here."""
+    method = request.method.located(
+        lambda what, given: to_points(what, given, observations), observations.names
+    )
+    check_cost(observations, method, request.solver, request.max_hours)
     fitted: list[Law | None] = []
     sample = observations.sample
-    for i, (name, law) in enumerate(zip(observations.names, plan.laws, strict=True)):
+    for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:
             fitted.append(law)  # one of several families: to be chosen
             continue
-        values = sample.values[sample.task(i)]
+        name, values = variable.name, sample.values[sample.task(i)]
         if isinstance(law, Marginal):
             law.check_support(values, name)
         elif law is not None:
             try:
-                law = fit_law(law, values, sample.covariates_of(i), observations.labels(i))
+                law = fit_law(law, values, sample.covariates_of(i), variable.labels)
             except SupportError as error:
                 raise SupportError(f"Variable {name!r}: {error}") from None
             except ValueError as error:
@@ -134,8 +97,7 @@ def begin(observations: Observations, plan: Plan) -> Plan:
         if law is not None:
             _check_scores(name, law.at(sample.covariates_of(i)), values)
         fitted.append(law)
-    settings = plan.algorithm.prepare(sample, settings)
-    return replace(plan, laws=tuple(fitted), settings=settings)
+    return replace(request, laws=tuple(fitted), method=method)
 
 
 def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
@@ -150,42 +112,43 @@ def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
         )
 
 
-def fit_alone(observations: Observations, plan: Plan, task: int) -> tuple[Candidate, ...]:
+def fit_alone(observations: Observations, request: Request, task: int) -> tuple[Candidate, ...]:
     """Step one for one task: fit the candidates, best first."""
-    kernel, law = plan.kernels[task], plan.laws[task]
-    alone = observations.sample.select([task])
+    kernel, law = request.kernels[task], request.laws[task]
+    sample = observations.sample.select([task])
     rows = None
-    if alone.size > _MOST_ALONE:
-        rng = np.random.default_rng(plan.seed)
-        rows = np.sort(rng.permutation(alone.size)[:_MOST_ALONE])
+    if sample.size > _MOST_ALONE:
+        rng = np.random.default_rng(request.seed)
+        rows = np.sort(rng.permutation(sample.size)[:_MOST_ALONE])
     candidates = select(
-        alone,
-        _groups(observations),
-        plan.structures,
+        Alone(sample, input_groups(observations), request.structures, request.solver),
         None if kernel is None else [kernel],
         None if law is None else [law],
-        observations.labels(task),
+        observations.variables[task].labels,
         rows,
     )
     return tuple(candidates)
 
 
-def choose(tables: Sequence[Sequence[Candidate]], plan: Plan) -> Tables:
+def choose(tables: Sequence[Sequence[Candidate]], request: Request) -> Tables:
     """Put the kernels and laws to use first in each table: shared kernels must agree."""
     ordered = [list(table) for table in tables]
-    if plan.coupling != "convolution":
+    if request.coupling != "convolution":
         ordered = select_shared(ordered)
     return tuple(tuple(table) for table in ordered)
 
 
-def fit_pair(observations: Observations, plan: Plan, tables: Tables, task: int) -> Optimum:
+def fit_pair(observations: Observations, request: Request, tables: Tables, task: int) -> Optimum:
     """Fit the primary with one secondary, the primary's parameters held at those of step one."""
     sample = observations.sample.select([0, task])
-    covariance = plan.covariance([tables[0][0].kernel, tables[task][0].kernel], observations)
-    process, theta = _suggest(covariance, [tables[0][0], tables[task][0]], sample)
-    _, own = process.with_primary(None)
+    chosen = [tables[0][0], tables[task][0]]
+    covariance = request.covariance([c.kernel for c in chosen], observations)
+    process, theta = _suggest(covariance, chosen, sample)
+    _, own = process.with_tasks((0,))
     free = np.setdiff1d(np.arange(process.size), own)
-    whole = penalised(process, sample, exact.objective)
+    solver = request.solver
+    structure = solver.prepare(process, theta, sample)
+    whole = penalised(process, functools.partial(solver.objective, process, sample, structure))
 
     def restricted(part: FloatArray) -> tuple[float, FloatArray]:
         point = theta.copy()
@@ -193,15 +156,15 @@ def fit_pair(observations: Observations, plan: Plan, tables: Tables, task: int) 
         value, gradient = whole(point)
         return value, gradient[free]
 
-    optimum = _from_starts(restricted, theta[free], process.bounds()[free], plan)
+    optimum = _from_starts(restricted, theta[free], process.bounds()[free], request)
     point = theta.copy()
     point[free] = optimum.theta
     return replace(optimum, theta=point)
 
 
 def fit_together(
-    observations: Observations, plan: Plan, tables: Tables, pairs: Sequence[Optimum] = ()
-) -> CopulaModel:
+    observations: Observations, request: Request, tables: Tables, pairs: Sequence[Optimum] = ()
+) -> Fitted:
     """Maximise the likelihood over all parameters, and let leave-one-out choose the primary's law.
 
     Parameters
@@ -210,43 +173,83 @@ def fit_together(
         Pair models to start from, one for each secondary, where the method is pairwise.
     """
     sample = observations.sample
-    settings = plan.settings
     chosen = [table[0] for table in tables]
-    covariance = plan.covariance([c.kernel for c in chosen], observations)
+    covariance = request.covariance([c.kernel for c in chosen], observations)
     process, theta = _suggest(covariance, chosen, sample)
     for i, pair in enumerate(pairs, start=1):
-        theta[process.with_primary(i)[1]] = pair.theta
+        theta[process.with_tasks((0, i))[1]] = pair.theta
     if pairs:
         _set_secondaries_apart(covariance, theta[: covariance.size])
+    together = _Together(sample, request, settled=bool(pairs) or len(tables) == 1)
+    if pairs and not request.method.polish:
+        return together.judge(process, _joined(pairs, theta))
+    first = together.fit(process, theta)
+    return together.choose_law(first, shortlist(list(tables[0])))
 
-    def finish(process: Process, optimum: Optimum) -> CopulaModel:
-        nll, _ = plan.algorithm.objective(process, sample, optimum.theta, settings)
-        return CopulaModel(
-            observations=observations,
-            process=process,
-            theta=optimum.theta,
-            method=plan.method,
-            settings=settings,
-            log_likelihood=-nll,
-            converged=optimum.converged,
-            message=optimum.message,
-            evaluations=optimum.evaluations,
-            candidates=tables,
-        )
 
-    def polish(process: Process, start: FloatArray, *, scout: bool = False) -> CopulaModel:
-        target = penalised(process, sample, plan.algorithm.objective, settings)
+class _Together:
+    """All variables in one likelihood: the method prepares the sample once for every law."""
+
+    def __init__(self, sample: Sample, request: Request, *, settled: bool) -> None:
         # Pairs have had their restarts; a single task has nothing that step one has not seen.
-        settled = scout or bool(pairs) or len(tables) == 1
-        limited = replace(plan, restarts=0 if settled else plan.restarts)
-        optimum = _from_starts(target, start, process.bounds(), limited, scout=scout)
-        return finish(process, optimum)
+        self.sample, self.settled = sample, settled
+        self.request, self.method = request, request.method
 
-    if pairs and not plan.polish:
-        model = finish(process, _joined(pairs, theta))
-    else:
-        model = _choose_primary_law(polish(process, theta), shortlist(list(tables[0])), polish)
-    return model
+    def fit(self, process: Process, start: FloatArray, *, scout: bool = False) -> Fitted:
+        """Maximise the likelihood from a start."""
+        structure = self.method.prepare(self.request.solver, process, start, self.sample)
+        objective = functools.partial(self.method.objective, process, self.sample, structure)
+        limited = replace(self.request, restarts=0) if scout or self.settled else self.request
+        optimum = _from_starts(
+            penalised(process, objective), start, process.bounds(), limited, scout=scout
+        )
+        return self.judge(process, optimum)
+
+    def judge(self, process: Process, optimum: Optimum) -> Fitted:
+        """Evaluate the likelihood, without priors, where the optimiser ended."""
+        theta = optimum.theta
+        structure = self.method.prepare(self.request.solver, process, theta, self.sample)
+        nll, _ = self.method.objective(process, self.sample, structure, theta)
+        return Fitted(process, optimum, -nll)
+
+    def crps(self, fitted: Fitted) -> float:
+        """Return the mean leave-one-out CRPS of the primary."""
+        process, theta = fitted.process, fitted.theta
+        structure = self.method.prepare(self.request.solver, process, theta, self.sample)
+        conditioned = self.method.condition(process, self.sample, structure, theta)
+        own = self.sample.task(0)
+        moments = Moments(*(part[own] for part in conditioned.leave_one_out()))
+        law = process.laws(theta, self.sample)[0]
+        return float(scores(moments, law, self.sample.values[own]).crps.mean())
+
+    def choose_law(self, first: Fitted, laws: list[Marginal]) -> Fitted:
+        """Let laws of the primary that are close to the chosen one compete in the whole model.
+
+        Each is refitted for a few iterations from where the first fit ended. The lowest
+        leave-one-out CRPS wins: a proper score, in the units of the variable.
+        """
+        tried = [first]
+        covariance_theta, marginals = first.process.split(first.theta)
+        for law in laws:
+            if law.name != marginals[0].name:
+                process = Process(first.process.covariance, (law, *marginals[1:]))
+                tried.append(self.fit(process, process.join(covariance_theta), scout=True))
+        if len(tried) == 1:
+            return first
+        trials = [
+            LawTrial(f.process.marginals[0].name, f.log_likelihood, self.crps(f)) for f in tried
+        ]
+        _log.info("Laws of the primary: %s", trials)
+        best = tried[int(np.argmin([t.crps for t in trials]))]
+        if best is not first:
+            best = self.fit(best.process, best.theta)
+            tried.append(best)
+        evaluations = sum(f.optimum.evaluations for f in tried)
+        return replace(
+            best,
+            law_trials=tuple(sorted(trials, key=lambda t: t.crps)),
+            optimum=replace(best.optimum, evaluations=evaluations),
+        )
 
 
 def _set_secondaries_apart(covariance: Covariance, theta: FloatArray) -> None:
@@ -267,53 +270,26 @@ def _joined(pairs: Sequence[Optimum], theta: FloatArray) -> Optimum:
     )
 
 
-class _Polish(Protocol):
-    def __call__(
-        self, process: Process, start: FloatArray, *, scout: bool = False
-    ) -> CopulaModel: ...
-
-
-def _choose_primary_law(first: CopulaModel, laws: list[Marginal], polish: _Polish) -> CopulaModel:
-    """Let laws of the primary that are close to the chosen one compete in the whole model.
-
-    Each is refitted for a few iterations from where the first fit ended. The lowest leave-one-out
-    CRPS wins: a proper score, in the units of the variable.
-    """
-    models = [first]
-    covariance_theta, marginals = first.process.split(first.theta)
-    for law in laws:
-        if law.name != marginals[0].name:
-            process = Process(first.process.covariance, (law, *marginals[1:]))
-            models.append(polish(process, process.join(covariance_theta), scout=True))
-    if len(models) == 1:
-        return first
-    trials = [LawTrial(m.marginals[0].name, m.log_likelihood, m.loo_crps()) for m in models]
-    _log.info("Laws of the primary: %s", trials)
-    best = models[int(np.argmin([t.crps for t in trials]))]
-    if best is not first:
-        best = polish(best.process, best.theta)
-        models.append(best)
-    return replace(
-        best,
-        law_trials=tuple(sorted(trials, key=lambda t: t.crps)),
-        evaluations=sum(m.evaluations for m in models),
-    )
-
-
 def _from_starts(
-    objective: Objective, start: FloatArray, bounds: FloatArray, plan: Plan, *, scout: bool = False
+    objective: Objective,
+    start: FloatArray,
+    bounds: FloatArray,
+    request: Request,
+    *,
+    scout: bool = False,
 ) -> Optimum:
-    rng = np.random.default_rng(plan.seed)
+    rng = np.random.default_rng(request.seed)
     others = [
-        start + rng.normal(scale=_RESTART_SPREAD, size=start.size) for _ in range(plan.restarts)
+        start + rng.normal(scale=_RESTART_SPREAD, size=start.size) for _ in range(request.restarts)
     ]
     return minimise_from(
         objective,
         [start, *others],
         bounds,
-        progress=plan.progress(),
+        progress=request.progress(),
         scout=scout,
-        optimizer=plan.optimizer,
+        optimizer=request.optimizer,
+        seed=request.seed,
     )
 
 
@@ -367,13 +343,3 @@ def _score_correlation(process: Process, sample: Sample) -> FloatArray:
     while np.linalg.eigvalsh(matrix)[0] < 0.02:
         matrix = 0.9 * matrix + 0.1 * np.eye(tasks)
     return matrix
-
-
-def _settings(plan: Plan, observations: Observations) -> Settings:
-    """Turn points that were given with labels into scaled inputs."""
-    anchors: str | FloatArray | None
-    if isinstance(plan.anchors, xr.Dataset):
-        anchors = to_inputs("anchors", plan.anchors, observations)
-    else:
-        anchors = plan.anchors
-    return Settings(plan.weights, anchors, to_inducing(plan.inducing, observations), plan.blocks)

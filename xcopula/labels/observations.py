@@ -10,16 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.errors import CoordinateError, FieldError
 from xcopula.labels.coordinates import CoordinateSystem, Coords, find_coordinates, find_projection
-from xcopula.errors import CoordinateError, FieldError, warn_user
 from xcopula.labels.fields import Field, fields_of, find_fields, source_of
-from xcopula.marginals import Law
-from xcopula.process.copula import Sample
+from xcopula.labels.sites import find_sites
 from xcopula.labels.variables import Data, Laws, loaded, pick, wanted, with_fields, without_idle
+from xcopula.marginals import Law
+from xcopula.process import Sample, Sites, Targets
+from xcopula.warn import warn_user
 
-__all__ = ["Observations", "gather", "observe", "primary_fields", "read"]
+__all__ = ["Observations", "Variable", "describe", "gather", "observe", "read", "to_targets"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 _FEWEST = 5
 _SHOWN = 3
@@ -28,36 +31,66 @@ _APART = 1e-3
 
 
 @dataclass(frozen=True)
+class Variable:
+    """A variable of a model, as its labels describe it.
+
+    Attributes
+    ----------
+    name : str
+    attrs : dict
+    dims : tuple of str
+    fields : tuple of Field
+        What its law varies with; groups are known once the data have been read.
+    """
+
+    name: str
+    attrs: dict[str, Any]
+    dims: tuple[str, ...]
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Names of the groups of each key of its law."""
+        return {field.name: field.labels for field in self.fields if field.key}
+
+
+@dataclass(frozen=True)
 class Observations:
     """What a model was fitted on.
 
     Attributes
     ----------
-    names : tuple of str
-        Variables, the primary first.
-    attrs : tuple of dict
-        Their attributes.
-    dims : tuple of str
-        Dims of the primary.
+    variables : tuple of Variable
+        The primary first.
     coordinates : CoordinateSystem
-    sites : ndarray (n, axes)
+    positions : ndarray (n, axes)
         Coordinates of the observations as numbers, in the order of the sample.
+    sites : Sites
+        The numbered sites; the sample holds the number of each observation.
     sample : Sample
-    fields : tuple of tuple of Field
-        What each variable's law varies with.
     """
 
-    names: tuple[str, ...]
-    attrs: tuple[dict[str, Any], ...]
-    dims: tuple[str, ...]
+    variables: tuple[Variable, ...]
     coordinates: CoordinateSystem
-    sites: FloatArray
+    positions: FloatArray
+    sites: Sites
     sample: Sample
-    fields: tuple[tuple[Field, ...], ...]
 
-    def labels(self, task: int) -> dict[str, tuple[str, ...]]:
-        """Return the names of the groups of each key of a variable's law."""
-        return {field.name: field.labels for field in self.fields[task] if field.key}
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables, the primary first."""
+        return tuple(v.name for v in self.variables)
+
+    def targets(self, coordinates: Sequence[FloatArray]) -> Targets:
+        """Turn numbers, one (m,) array for each axis, into targets of the process."""
+        return to_targets(self.coordinates, self.sites, coordinates)
+
+
+def to_targets(
+    system: CoordinateSystem, sites: Sites, coordinates: Sequence[FloatArray]
+) -> Targets:
+    """Turn numbers, one (m,) array for each axis, into inputs and numbers of sites."""
+    return Targets(system.to_columns(coordinates), sites.find(system.places(coordinates)))
 
 
 def observe(
@@ -93,22 +126,33 @@ def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) 
         _read(name, array, law, system, own=k == 0)
         for k, ((name, array), law) in enumerate(zip(arrays.items(), laws, strict=True))
     ]
-    sites = np.concatenate([r.sites for r in rows])
-    _warn_of_degrees(system, sites)
-    system = system.scaled_to(sites)
-    inputs = [system.to_columns(list(r.sites.T)).T for r in rows]
-    for name, columns, r in zip(arrays, inputs, rows, strict=True):
-        _refuse_duplicates(name, columns, r.sites, system)
+    positions = np.concatenate([r.positions for r in rows])
+    _warn_of_degrees(system, positions)
+    system = system.scaled_to(positions)
+    sites, numbers = find_sites(system, [r.positions for r in rows])
+    for name, own, r in zip(arrays, numbers, rows, strict=True):
+        _refuse_duplicates(name, own, r.positions, system)
+    inputs = [system.to_columns(list(r.positions.T)).T for r in rows]
     _warn_of_strangers(list(arrays), inputs)
     return Observations(
-        names=tuple(arrays),
-        attrs=tuple(dict(a.attrs) for a in arrays.values()),
-        dims=tuple(str(d) for d in next(iter(arrays.values())).dims),
+        variables=tuple(
+            _variable(name, array, r.fields)
+            for (name, array), r in zip(arrays.items(), rows, strict=True)
+        ),
         coordinates=system,
+        positions=positions,
         sites=sites,
-        sample=Sample.of(inputs, [r.values for r in rows], [r.covariates for r in rows]),
-        fields=tuple(r.fields for r in rows),
+        sample=Sample.of(
+            inputs,
+            [r.values for r in rows],
+            [r.covariates for r in rows],
+            np.concatenate(numbers),
+        ),
     )
+
+
+def _variable(name: str, array: xr.DataArray, fields: tuple[Field, ...]) -> Variable:
+    return Variable(name, dict(array.attrs), tuple(str(d) for d in array.dims), fields)
 
 
 def gather(
@@ -139,12 +183,14 @@ def gather(
     return arrays, find_coordinates(primary.drop_vars(fields), coords, ard=ard)
 
 
-def primary_fields(
+def describe(
     arrays: dict[str, xr.DataArray], laws: Laws, system: CoordinateSystem
-) -> tuple[Field, ...]:
-    """Describe what the primary's law varies with, from labels alone."""
-    name, array = next(iter(arrays.items()))
-    return _fields(name, array, laws[0], system)[0]
+) -> tuple[Variable, ...]:
+    """Describe the variables of a model from their labels alone."""
+    return tuple(
+        _variable(name, array, _fields(name, array, law, system)[0])
+        for (name, array), law in zip(arrays.items(), laws, strict=True)
+    )
 
 
 def _fields(
@@ -162,7 +208,7 @@ def _fields(
 class _Rows:
     """The finite entries of one variable."""
 
-    sites: FloatArray
+    positions: FloatArray
     values: FloatArray
     covariates: FloatArray
     fields: tuple[Field, ...]
@@ -197,8 +243,8 @@ def _read(
     values = np.asarray(array.values, np.float64).reshape(-1)
     _check_values(name, values)
     keep = ~np.isnan(values)
-    sites = np.column_stack([_along(array, axis)[keep] for axis in axes])
-    lost = ~np.isfinite(sites).all(axis=1)
+    positions = np.column_stack([_along(array, axis)[keep] for axis in axes])
+    lost = ~np.isfinite(positions).all(axis=1)
     if lost.any():
         raise CoordinateError(
             f"{lost.sum()} of the {len(lost)} values of {name!r} have a coordinate that is not "
@@ -210,7 +256,7 @@ def _read(
     for field, column in zip(fields, columns, strict=True):
         _refuse_missing(name, field, array, np.flatnonzero(keep)[~np.isfinite(column)])
     covariates = np.column_stack(columns) if columns else np.empty((keep.sum(), 0))
-    return _Rows(sites, values[keep], covariates, fields)
+    return _Rows(positions, values[keep], covariates, fields)
 
 
 def _along(array: xr.DataArray, other: xr.DataArray) -> npt.NDArray[Any]:
@@ -261,15 +307,14 @@ def _check_values(name: str, values: FloatArray) -> None:
 
 
 def _refuse_duplicates(
-    name: str, columns: FloatArray, raw: FloatArray, system: CoordinateSystem
+    name: str, sites: IntArray, positions: FloatArray, system: CoordinateSystem
 ) -> None:
-    # The compiled loops take points within 1e-9 of the extent for one site.
-    _, first, counts = np.unique(
-        np.round(columns, 9), axis=0, return_index=True, return_counts=True
-    )
+    _, first, counts = np.unique(sites, return_index=True, return_counts=True)
     repeated = np.flatnonzero(counts > 1)
     if repeated.size:
-        shown = "; ".join(", ".join(_labels(system, raw[first[k]])) for k in repeated[:_SHOWN])
+        shown = "; ".join(
+            ", ".join(_labels(system, positions[first[k]])) for k in repeated[:_SHOWN]
+        )
         raise ValueError(
             f"Variable {name!r} has several values at {repeated.size} of its sites (first: "
             f"{shown}). A site has one value: average them, with `groupby(...).mean()` say, or "

@@ -7,89 +7,103 @@ of each secondary's to zero, and the variance carries what is not known of the m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.methods import exact
-from xcopula.solvers.exact import objective
-from xcopula.methods.settings import Settings
-from xcopula.linalg import inverse_from_cholesky, solve_lower
-from xcopula.process.copula import Moments, Process, Sample
+from xcopula.methods.contract import Method
+from xcopula.methods.part import Part
+from xcopula.process import Moments, Process, Sample, Targets
+from xcopula.solvers import Cost, Gaussian, Solver
 
-__all__ = ["Kriged", "condition", "objective"]
+__all__ = ["CoKriging", "Kriged"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class CoKriging(Method):
+    """Krige with normal laws, a linear model of coregionalisation and unknown means.
+
+    Examples
+    --------
+    >>> CoKriging().name
+    'cokriging'
+    """
+
+    name: ClassVar[str] = "cokriging"
+    law: ClassVar[str | None] = "normal"
+    coupling: ClassVar[str | None] = "lmc"
+
+    def prepare(self, solver: Solver, process: Process, theta: FloatArray, sample: Sample) -> Part:
+        """Prepare the one model there is."""
+        return Part.of(solver, process, theta, sample)
+
+    def objective(
+        self, process: Process, sample: Sample, structure: Part, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the negative log-likelihood, the means being those of the laws."""
+        return structure.objective(process, theta)
+
+    def condition(
+        self, process: Process, sample: Sample, structure: Part, theta: FloatArray
+    ) -> Kriged:
+        """Condition the process on a sample, its means unknown."""
+        base = structure.condition(process, theta)
+        trend = np.zeros((sample.tasks, sample.size))
+        for i in range(sample.tasks):
+            trend[i, sample.task(i)] = 1.0
+        lifted = base.solve(trend)
+        gram = np.asarray(np.linalg.inv(lifted @ trend.T), np.float64)
+        return Kriged(base, trend, lifted, gram, gram @ (lifted @ base.scores))
+
+    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
+        """Estimate one model of all observations."""
+        return solver.cost(sizes)
+
+
+@dataclass(frozen=True)
 class Kriged:
-    """An exact process with unknown means, conditioned on a sample."""
+    """A process with unknown means, conditioned on a sample."""
 
-    base: exact.Conditioned
-    trend: FloatArray  # (t, n): rows L^-1 F
+    base: Gaussian
+    trend: FloatArray  # (t, n): rows of F'
+    lifted: FloatArray  # (t, n): F' K^-1
     gram: FloatArray  # (t, t): (F' K^-1 F)^-1
-    means: FloatArray  # (t,)
+    level: FloatArray  # (t,): the means
 
-    def moments(self, targets: FloatArray, *, nugget: bool = True) -> Moments:
-        """Return the kriging mean and variance of the primary at targets (d, m)."""
-        size = targets.shape[1]
-        step = max(1, exact.BATCH_BYTES // (8 * self.base.sample.size))
-        mean, variance = np.empty(size), np.empty(size)
-        prior = self.base.prior_variance(nugget=nugget)
-        for start in range(0, size, step):
-            where = slice(start, min(start + step, size))
-            simple, white = self.base.whiten(targets[:, where], nugget=nugget)
-            missing = self._missing(white)
-            mean[where] = simple + missing @ self.means
-            variance[where] = prior - np.einsum("ij,ij->i", white, white)
-            variance[where] += np.einsum("ij,jk,ik->i", missing, self.gram, missing)
-        return Moments(mean, np.maximum(variance, 0.0))
+    def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
+        """Return the kriging mean and variance of a task at targets."""
+        simple = self.base.moments(targets, task=task, nugget=nugget)
+        missing = self._missing(targets, task, nugget)
+        unsure = np.einsum("ij,ik,kj->j", missing, self.gram, missing)
+        return Moments(simple.mean + self.level @ missing, simple.variance + unsure)
 
-    def _missing(self, white: FloatArray) -> FloatArray:
-        """Return what simple kriging lacks to reproduce each mean: (m, t)."""
-        missing = -white @ self.trend.T
-        missing[:, 0] += 1.0
+    def means(
+        self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the means (k, m) of a task that other scores (k, n) would give."""
+        simple = self.base.means(targets, scores, task=task, nugget=nugget)
+        levels = scores @ self.lifted.T @ self.gram
+        return np.asarray(simple + levels @ self._missing(targets, task, nugget))
+
+    def _missing(self, targets: Targets, task: int, nugget: bool) -> FloatArray:
+        """Return what simple kriging lacks to reproduce each mean: (t, m)."""
+        missing = -self.base.means(targets, self.trend, task=task, nugget=nugget)
+        missing[task] += 1.0
         return missing
-
-    def weights(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
-        """Return the weights (m, n) of the observations in the prediction."""
-        _, white = self.base.whiten(targets, nugget=nugget)
-        rows = white + self._missing(white) @ self.gram @ self.trend
-        return solve_lower(self.base.factor, rows, transposed=True)
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, the means estimated anew."""
-        inverse = np.diagonal(inverse_from_cholesky(self.base.factor.copy())).copy()
-        lifted = solve_lower(self.base.factor, self.trend.copy(), transposed=True)
-        inverse -= np.einsum("in,ij,jn->n", lifted, self.gram, lifted)
-        alpha = self.base.alpha - lifted.T @ self.means
-        variance = 1.0 / inverse
+        precision = 1.0 / self.base.leave_one_out().variance
+        precision -= np.einsum("in,ij,jn->n", self.lifted, self.gram, self.lifted)
+        alpha = self.base.solve((self.base.scores - self.level @ self.trend)[None])[0]
+        variance = 1.0 / precision
         return Moments(self.base.scores - alpha * variance, variance)
-
-    def information(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
-        """Raise ValueError: one joint model does not tell its secondaries apart."""
-        raise ValueError(
-            "method='cokriging' cannot tell what each secondary adds. "
-            "Fit with method='transductive'."
-        )
 
     def describe(self) -> list[str]:
         """Return lines for the model's summary."""
         return ["ordinary co-kriging: unknown means by generalised least squares"]
-
-
-def condition(
-    process: Process, sample: Sample, theta: FloatArray, settings: Settings | None = None
-) -> Kriged:
-    """Condition the process on a sample, its means unknown."""
-    base = exact.condition(process, sample, theta)
-    tasks = process.covariance.tasks
-    trend = np.zeros((tasks, sample.size))
-    for i in range(tasks):
-        trend[i, sample.task(i)] = 1.0
-    by_mean = trend @ base.alpha  # F' K^-1 w
-    solve_lower(base.factor, trend)
-    gram = np.asarray(np.linalg.inv(trend @ trend.T), np.float64)
-    return Kriged(base, trend, gram, gram @ by_mean)

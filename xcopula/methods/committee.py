@@ -1,27 +1,32 @@
 r"""The Bayesian committee machine: blocks of data learn alone and vote.
 
-Each block of neighbouring sites has an exact model; all share the parameters. With
+Each block of neighbouring sites has a model of its own; all share the parameters. With
 :math:`s_b^2` the variance that block b gives a cell and :math:`s_0^2` the one before any data,
 
 .. math:: 1 / s^2 = \sum_b 1 / s_b^2 - (B - 1) / s_0^2
 
-The likelihood is the product of the blocks'. With one block the method is the exact one.
+The vote is on what the data can tell: the signal, and at a site that has data what they tell of its
+nugget. The rest of the nugget is added to the result; it is not divided by the number of votes. The
+likelihood is the product of the blocks'. With one block the method is the full one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.methods import exact
-from xcopula.methods.parallel import in_parallel
-from xcopula.methods.partition import by_cluster, site_numbers
-from xcopula.methods.settings import Settings
-from xcopula.process.copula import Moments, Process, Sample
+from xcopula.methods.contract import Method, check_integer
+from xcopula.methods.observed import keep_data, unexplained
+from xcopula.methods.part import Part, condition_each, total
+from xcopula.methods.partition import by_cluster
+from xcopula.process import Moments, Process, Sample, Targets
+from xcopula.solvers import Cost, Gaussian, Solver
 
-__all__ = ["Committee", "condition", "objective", "prepare"]
+__all__ = ["Committee", "Members"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,97 +34,140 @@ IntArray = npt.NDArray[np.int64]
 _FEWEST_SITES = 5
 
 
-def prepare(sample: Sample, settings: Settings) -> Settings:
-    """Choose the blocks once.
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of data: the observations of each, and its model."""
 
-    Raises
-    ------
-    ValueError
-        If a block would have fewer than five sites.
-    """
-    if not isinstance(settings.blocks, int):
-        return settings
-    blocks = tuple(index[0] for index in by_cluster(sample, settings.blocks))
-    numbers = site_numbers(sample)
-    smallest = min(np.unique(numbers[index]).size for index in blocks)
-    if smallest < _FEWEST_SITES:
-        raise ValueError(
-            f"blocks={settings.blocks} leaves a block of {smallest} sites; a member of the "
-            f"committee needs at least {_FEWEST_SITES}. Use fewer blocks."
-        )
-    return replace(settings, blocks=blocks)
-
-
-def _parts(sample: Sample, settings: Settings) -> list[Sample]:
-    assert isinstance(settings.blocks, tuple)
-    return [sample.take(index) for index in settings.blocks]
-
-
-def objective(
-    process: Process, sample: Sample, theta: FloatArray, settings: Settings
-) -> tuple[float, FloatArray]:
-    """Return the negative log-likelihood of independent blocks and its gradient."""
-    terms = [(process, part, theta) for part in _parts(sample, settings)]
-    results = in_parallel(exact.objective, terms)
-    return sum(value for value, _ in results), np.sum([g for _, g in results], axis=0)
+    index: tuple[IntArray, ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
-class Committee:
-    """Blocks conditioned on their data."""
+class Committee(Method):
+    """Let blocks of neighbouring sites learn alone and vote on the prediction.
 
-    members: tuple[exact.Conditioned, ...]
-    loo: Moments
+    Parameters
+    ----------
+    blocks : int
+        Number of blocks.
 
-    def moments(self, targets: FloatArray, *, nugget: bool = True) -> Moments:
-        """Return the latent mean and variance of the primary at targets (d, m)."""
-        each = [m.moments(targets, nugget=nugget) for m in self.members]
-        prior = self.members[0].prior_variance(nugget=nugget)
-        return _vote([e.mean for e in each], [e.variance for e in each], prior)
+    Examples
+    --------
+    >>> Committee(blocks=8)
+    Committee(blocks=8)
+    """
+
+    blocks: int = 4
+
+    name: ClassVar[str] = "bcm"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "blocks", check_integer("blocks", self.blocks, least=1))
+
+    def prepare(
+        self, solver: Solver, process: Process, theta: FloatArray, sample: Sample
+    ) -> Blocks:
+        """Choose the blocks.
+
+        Raises
+        ------
+        ValueError
+            If a block would have fewer than five sites.
+        """
+        index = tuple(block[0] for block in by_cluster(sample, self.blocks))
+        smallest = min(np.unique(sample.sites[block]).size for block in index)
+        if smallest < _FEWEST_SITES:
+            raise ValueError(
+                f"blocks={self.blocks} leaves a block of {smallest} sites; a member of the "
+                f"committee needs at least {_FEWEST_SITES}. Use fewer blocks."
+            )
+        samples = [sample.take(block) for block in index]
+        return Blocks(index, tuple(Part.of(solver, process, theta, own) for own in samples))
+
+    def objective(
+        self, process: Process, sample: Sample, structure: Blocks, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the negative log-likelihood of independent blocks and its gradient."""
+        return total(structure.parts, [1.0] * len(structure.parts), process, theta)
+
+    def condition(
+        self, process: Process, sample: Sample, structure: Blocks, theta: FloatArray
+    ) -> Members:
+        """Condition every block on its data."""
+        nugget = process.covariance.matrices(theta[: process.covariance.size])[-1]
+        members = condition_each(structure.parts, process, theta)
+        return Members(sample, members, structure.index, nugget)
+
+    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
+        """Estimate a model for each block of data."""
+        one = solver.cost([-(-sum(sizes) // self.blocks)])
+        return Cost(self.blocks * one.bytes, self.blocks * one.flops)
+
+
+@dataclass(frozen=True)
+class Members:
+    """The members of a committee, each conditioned on its block."""
+
+    sample: Sample
+    members: tuple[Gaussian, ...]
+    index: tuple[IntArray, ...]
+    nugget: FloatArray
+
+    def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
+        """Return the latent mean and variance of a task at targets."""
+        each = [m.moments(targets, task=task, nugget=nugget) for m in self.members]
+        prior = self.members[0].prior_variance(task=task, nugget=nugget)
+        if not nugget:
+            return _vote(each, prior, np.zeros(targets.size))
+        rest = unexplained(self.nugget, self.sample, targets.sites, task)
+        return keep_data(_vote(each, prior, rest), self.sample, self._scores(), targets, task)
+
+    def means(
+        self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the means (k, m) of a task that other scores (k, n) would give."""
+        each = [self._with_scores(row) for row in scores]
+        return np.stack([c.moments(targets, task=task, nugget=nugget).mean for c in each])
 
     def leave_one_out(self) -> Moments:
-        """Return the moments of each score of the primary given all others."""
-        return self.loo
-
-    def information(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
-        """Raise ValueError: members are blocks of data, not secondaries."""
-        raise ValueError(
-            "method='bcm' cannot tell what each secondary adds. Fit with method='transductive'."
-        )
+        """Return the moments of each score given all others."""
+        loo = Moments(np.empty(self.sample.size), np.empty(self.sample.size))
+        alone = [m.leave_one_out() for m in self.members]
+        for task in range(self.sample.tasks):
+            own = self.sample.task(task)
+            prior = self.members[0].prior_variance(task=task)
+            for k, index in enumerate(self.index):
+                mine = (index >= own.start) & (index < own.stop)
+                where = index[mine]
+                sites = self.sample.targets(where)
+                votes = [Moments(alone[k].mean[mine], alone[k].variance[mine])]
+                votes += [m.moments(sites, task=task) for j, m in enumerate(self.members) if j != k]
+                rest = unexplained(self.nugget, self.sample, sites.sites, task)
+                loo.mean[where], loo.variance[where] = _vote(votes, prior, rest)
+        return loo
 
     def describe(self) -> list[str]:
         """Return lines for the model's summary."""
         sizes = ", ".join(str(m.sample.size) for m in self.members)
         return [f"committee of {len(self.members)} blocks with {sizes} observations"]
 
+    def _scores(self) -> FloatArray:
+        scores = np.empty(self.sample.size)
+        for index, member in zip(self.index, self.members, strict=True):
+            scores[index] = member.scores
+        return scores
 
-def _vote(means: list[FloatArray], variances: list[FloatArray], prior: float) -> Moments:
-    precision = np.full_like(means[0], -(len(means) - 1) / prior)
-    pull = np.zeros_like(means[0])
-    for mean, variance in zip(means, variances, strict=True):
-        weight = 1.0 / np.maximum(variance, 1e-12)
+    def _with_scores(self, scores: FloatArray) -> Members:
+        pairs = zip(self.members, self.index, strict=True)
+        return replace(self, members=tuple(m.with_scores(scores[i]) for m, i in pairs))
+
+
+def _vote(votes: Sequence[Moments], prior: float, rest: FloatArray) -> Moments:
+    """Combine votes on all but the ``rest`` (m,) of the variance, which nobody can tell."""
+    precision = -(len(votes) - 1) / np.maximum(prior - rest, 1e-12)
+    pull = np.zeros_like(precision)
+    for vote in votes:
+        weight = 1.0 / np.maximum(vote.variance - rest, 1e-12)
         precision += weight
-        pull += weight * mean
-    return Moments(pull / precision, 1.0 / precision)
-
-
-def condition(process: Process, sample: Sample, theta: FloatArray, settings: Settings) -> Committee:
-    """Condition every block on its data."""
-    assert isinstance(settings.blocks, tuple)
-    parts = _parts(sample, settings)
-    members = tuple(in_parallel(exact.condition, [(process, part, theta) for part in parts]))
-    loo = Moments(np.full(sample.size, np.nan), np.full(sample.size, np.nan))
-    primary = sample.task(0).stop
-    for k, (index, member) in enumerate(zip(settings.blocks, members, strict=True)):
-        own = index[index < primary]
-        if own.size == 0:
-            continue
-        alone = member.leave_one_out()
-        others = [m.moments(sample.inputs[:, own]) for j, m in enumerate(members) if j != k]
-        voted = _vote(
-            [alone.mean[: own.size], *(o.mean for o in others)],
-            [alone.variance[: own.size], *(o.variance for o in others)],
-            member.prior_variance(),
-        )
-        loo.mean[own], loo.variance[own] = voted
-    return Committee(members, loo)
+        pull += weight * vote.mean
+    return Moments(pull / precision, 1.0 / precision + rest)

@@ -5,24 +5,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.methods.anchors import spread
-from xcopula.process.copula import Sample
+from xcopula.process import Sample
 
-__all__ = ["by_cluster", "by_site", "centres", "site_numbers"]
+__all__ = ["by_cluster", "by_site", "centres", "spread"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def site_numbers(sample: Sample) -> IntArray:
-    """Number the sites: observations of several tasks at one place have one number (n,)."""
-    _, numbers = np.unique(np.round(sample.inputs, 9), axis=1, return_inverse=True)
-    return np.asarray(numbers, np.int64).reshape(-1)
-
-
 def by_site(sample: Sample) -> list[IntArray]:
     """Return blocks of observations at one site, gathered by their size: each (blocks, size)."""
-    numbers = site_numbers(sample)
+    _, numbers = np.unique(sample.sites, return_inverse=True)
     order = np.argsort(numbers, kind="stable")
     sizes = np.bincount(numbers)
     starts = np.cumsum([0, *sizes[:-1]])
@@ -34,14 +27,16 @@ def by_site(sample: Sample) -> list[IntArray]:
 
 def by_cluster(sample: Sample, count: int) -> list[IntArray]:
     """Return ``count`` blocks of neighbouring sites, each (1, size): a site is never divided."""
-    numbers = site_numbers(sample)
-    _, first = np.unique(numbers, return_index=True)
-    sites = sample.inputs[:, first]
-    count = min(count, sites.shape[1])
-    middle = centres(sites, count)
-    distance = ((sites[:, :, None] - middle[:, None, :]) ** 2).sum(axis=0)
-    label = np.argmin(distance, axis=1)[numbers]
-    return [np.flatnonzero(label == k)[None].astype(np.int64) for k in np.unique(label)]
+    from scipy.spatial import cKDTree
+
+    _, first, numbers = np.unique(sample.sites, return_index=True, return_inverse=True)
+    places = sample.inputs[:, first]
+    middle = centres(places, min(count, places.shape[1]))
+    _, nearest = cKDTree(middle.T).query(places.T)
+    label = nearest[numbers]
+    order = np.argsort(label, kind="stable").astype(np.int64)
+    stops = np.cumsum(np.bincount(label, minlength=middle.shape[1]))
+    return [np.sort(block)[None] for block in np.split(order, stops[:-1]) if block.size]
 
 
 def centres(points: FloatArray, count: int) -> FloatArray:
@@ -54,3 +49,15 @@ def centres(points: FloatArray, count: int) -> FloatArray:
     start = points[:, spread(points, count)].T
     middle, _ = kmeans2(points.T, start, minit="matrix", missing="warn")
     return np.ascontiguousarray(np.asarray(middle, np.float64).T)
+
+
+def spread(points: FloatArray, count: int) -> IntArray:
+    """Choose points one after the other, each the farthest from those before."""
+    chosen = np.empty(count, np.int64)
+    chosen[0] = int(np.argmin(((points - points.mean(axis=1, keepdims=True)) ** 2).sum(axis=0)))
+    nearest = np.full(points.shape[1], np.inf)
+    for k in range(1, count):
+        last = points[:, chosen[k - 1], None]
+        nearest = np.minimum(nearest, ((points - last) ** 2).sum(axis=0))
+        chosen[k] = int(np.argmax(nearest))
+    return np.sort(chosen)

@@ -12,324 +12,231 @@ site. The cost is O(n m^2) with m inducing points.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.errors import warn_user
-from xcopula.solvers.exact import BATCH_BYTES
-from xcopula.methods.partition import by_cluster, by_site, centres, site_numbers
-from xcopula.methods.settings import Settings
-from xcopula.kernels.assembly import (
-    add_signal_contraction,
-    cross,
-    no_contraction,
-    scaled_inputs,
-    signal,
-)
-from xcopula.kernels.covariance import Contraction, CovarianceState
-from xcopula.linalg import cholesky, log_determinant, solve_lower
-from xcopula.process.copula import Moments, Process, Sample
+from xcopula.methods.contract import Locate, Method, check_integer, is_labelled
+from xcopula.methods.lowrank import Blocks, LowRank, factorise, pull_back
+from xcopula.methods.observed import keep_data
+from xcopula.methods.partition import by_cluster, by_site, centres
+from xcopula.process import Evidence, Moments, Process, Sample, Targets
+from xcopula.solvers import Cost, Solver
+from xcopula.solvers.batches import batches
+from xcopula.warn import warn_user
 
-__all__ = ["Sparse", "condition", "objective", "prepare"]
+__all__ = ["Projected", "Sparse"]
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
-# Keeps inducing points that are all but redundant from breaking the factorisation.
-_JITTER = 1e-8
+_KINDS = ("dtc", "fitc", "pitc")
 # Observations of a PITC block, on average.
 _BLOCK_SIZE = 100
 
 
-def prepare(kind: str, sample: Sample, settings: Settings) -> Settings:
-    """Choose inducing points and blocks once, so that the likelihood is one function of theta."""
-    inducing = settings.inducing
-    if isinstance(inducing, int):
-        if inducing > sample.size:
-            warn_user(
-                f"inducing={inducing} is more than the {sample.size} observations; "
-                "taking one at each."
-            )
-        # Each task has its share, by its number of observations.
-        sizes = np.diff(sample.offsets)
-        shares = np.maximum(1, np.floor(min(inducing, sample.size) * sizes / sample.size))
-        inducing = tuple(
-            centres(sample.inputs[:, sample.task(i)], int(m)) for i, m in enumerate(shares)
+@dataclass(frozen=True)
+class Inducing:
+    """Inducing points of each task, and blocks of observations gathered by their size."""
+
+    points: tuple[FloatArray, ...]  # each (d, m_i)
+    blocks: Blocks  # each (blocks, size)
+
+
+@dataclass(frozen=True)
+class Sparse(Method):
+    """Explain the signal by its values at inducing points.
+
+    Parameters
+    ----------
+    kind : {"dtc", "fitc", "pitc"}
+        What is kept of the covariance that inducing points do not explain: nothing, the variance
+        of each observation, or whole blocks of neighbouring sites.
+    inducing : int, Dataset, or mapping of variable to either
+        How many inducing points over all variables (found by k-means among each variable's
+        sites), points that all share, or those of each variable.
+
+    Examples
+    --------
+    >>> Sparse("fitc", inducing=100).name
+    'fitc'
+    """
+
+    kind: str = "fitc"
+    inducing: Any = 200
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise ValueError(f"Unknown sparse method {self.kind!r}. Choose one of {_KINDS}.")
+        if isinstance(self.inducing, Mapping) and not is_labelled(self.inducing):
+            each = {name: _checked(given) for name, given in self.inducing.items()}
+            object.__setattr__(self, "inducing", each)
+        elif not isinstance(self.inducing, tuple):
+            object.__setattr__(self, "inducing", _checked(self.inducing))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The kind, by which users ask for the method."""
+        return self.kind
+
+    def labelled(self) -> Mapping[str, Any]:
+        """Return the inducing points that carry labels."""
+        given = self.inducing
+        each = given if isinstance(given, dict) else {"": given}
+        return {
+            f"inducing points of {name!r}" if name else "inducing points": points
+            for name, points in each.items()
+            if is_labelled(points)
+        }
+
+    def located(self, locate: Locate, names: Sequence[str]) -> Self:
+        """Return the method with its inducing points as inputs of each task, or their numbers."""
+        given = self.inducing
+        if is_labelled(given):
+            return replace(self, inducing=(locate("inducing points", given).inputs,) * len(names))
+        if not isinstance(given, dict):
+            return self
+        if set(given) != set(names):
+            raise KeyError(f"`inducing` names {list(given)}; the variables are {list(names)}.")
+        each = [
+            locate("inducing points", given[n]).inputs if is_labelled(given[n]) else given[n]
+            for n in names
+        ]
+        return replace(self, inducing=tuple(each))
+
+    def prepare(
+        self, solver: Solver, process: Process, theta: FloatArray, sample: Sample
+    ) -> Inducing:
+        """Choose inducing points and blocks, so that the likelihood is one function of theta."""
+        clusters = max(1, round(sample.size / _BLOCK_SIZE))
+        blocks = by_cluster(sample, clusters) if self.kind == "pitc" else by_site(sample)
+        points = tuple(
+            centres(sample.inputs[:, sample.task(i)], own) if isinstance(own, int) else own
+            for i, own in enumerate(self._shares(sample))
         )
-    blocks = tuple(
-        by_cluster(sample, max(1, round(sample.size / _BLOCK_SIZE)))
-        if kind == "pitc"
-        else by_site(sample)
-    )
-    return replace(settings, inducing=inducing, blocks=blocks)
+        return Inducing(points, tuple(blocks))
+
+    def _shares(self, sample: Sample) -> Sequence[Any]:
+        """Return the points of each task, or how many: by its number of observations."""
+        if not isinstance(self.inducing, int):
+            return list(self.inducing)
+        if self.inducing > sample.size:
+            warn_user(
+                f"inducing={self.inducing} is more than the {sample.size} observations. One is "
+                "put at each."
+            )
+        count = min(self.inducing, sample.size)
+        return [max(1, count * n // sample.size) for n in sample.sizes]
+
+    def objective(
+        self, process: Process, sample: Sample, structure: Inducing, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the negative approximate log-likelihood and its gradient."""
+        evidence = Evidence.of(process, sample, theta)
+        if not evidence.possible:
+            return evidence.impossible()
+        pieces = factorise(self.kind, process, sample, structure.points, structure.blocks, theta)
+        alpha = pieces.solve(evidence.scores[None])[0]
+        by = pull_back(self.kind, sample, pieces, alpha)
+        return evidence.value(alpha, pieces.log_determinant), evidence.gradient(alpha, by)
+
+    def condition(
+        self, process: Process, sample: Sample, structure: Inducing, theta: FloatArray
+    ) -> Projected:
+        """Condition the sparse process on a sample."""
+        pieces = factorise(self.kind, process, sample, structure.points, structure.blocks, theta)
+        w = process.scores(theta, sample)
+        return Projected(self.kind, sample, pieces, pieces.solve(w[None])[0], w)
+
+    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
+        """Estimate covariances of all observations with the inducing points."""
+        given = self.inducing
+        each = list(given.values()) if isinstance(given, dict) else given
+        if not isinstance(each, list | tuple):
+            each = [each]
+        m = float(sum(_count(points) for points in each))
+        n = float(sum(sizes))
+        # The factors are measured (benchmarks/bench_costs.py): the gradient weighs most.
+        return Cost(8.0 * (9.0 * n * m + 3.0 * m * m), 20.0 * n * m * m)
+
+
+def _checked(given: Any) -> Any:
+    """Return labelled points as they are, and a number of points as an integer."""
+    return given if is_labelled(given) else check_integer("inducing", given, least=1)
+
+
+def _count(points: Any) -> int:
+    if isinstance(points, int):
+        return points
+    if isinstance(points, np.ndarray):
+        return int(points.shape[1])
+    return int(max(points.sizes.values(), default=1))
 
 
 @dataclass(frozen=True)
-class _Pieces:
-    """The approximate covariance S at given parameters, factorised."""
-
-    state: CovarianceState
-    inputs: FloatArray  # (d, n), scaled
-    points: FloatArray  # (d, m), scaled
-    point_offsets: IntArray
-    root: FloatArray  # lower factor of K_uu
-    white: FloatArray  # (m, n): root^-1 K_uf
-    inverses: list[FloatArray]  # Lambda^-1, each (blocks, size, size)
-    core: FloatArray  # lower factor of I + white Lambda^-1 white'
-    half: FloatArray  # (m, n): core^-1 white Lambda^-1
-    log_determinant: float
-
-    def solve(self, blocks: tuple[IntArray, ...], rows: FloatArray) -> FloatArray:
-        """Return rows (k, n) times S^-1."""
-        out = _times_blocks(self.inverses, blocks, rows)
-        out -= (rows @ self.half.T) @ self.half
-        return out
-
-
-def _times_blocks(
-    matrices: list[FloatArray], blocks: tuple[IntArray, ...], rows: FloatArray
-) -> FloatArray:
-    """Multiply rows (k, n) by a block-diagonal matrix from the right."""
-    out = np.empty_like(rows)
-    for matrix, index in zip(matrices, blocks, strict=True):
-        # (k, blocks, size) with (blocks, size, size)
-        out[:, index] = np.einsum("kbi,bij->kbj", rows[:, index], matrix, optimize=True)
-    return out
-
-
-def _offsets_within(sample: Sample, index: IntArray) -> IntArray:
-    """Return where tasks begin among sorted observations."""
-    return np.searchsorted(index, sample.offsets).astype(np.int64)
-
-
-def _task_of(sample: Sample) -> IntArray:
-    return np.repeat(np.arange(len(sample.offsets) - 1), np.diff(sample.offsets))
-
-
-def _build(
-    kind: str, process: Process, sample: Sample, theta: FloatArray, settings: Settings
-) -> _Pieces:
-    covariance_theta, _ = process.split(theta)
-    state = process.covariance.state(covariance_theta)
-    inputs = scaled_inputs(sample.inputs, state)
-    assert isinstance(settings.inducing, tuple)
-    assert isinstance(settings.blocks, tuple)
-    points = scaled_inputs(np.concatenate(settings.inducing, axis=1), state)
-    point_offsets = np.cumsum([0, *(p.shape[1] for p in settings.inducing)], dtype=np.int64)
-
-    def inner() -> FloatArray:
-        matrix = signal(state, points, point_offsets, points, point_offsets)
-        matrix.flat[:: len(matrix) + 1] += _JITTER
-        return matrix
-
-    root, _ = cholesky(inner, lambda: process.describe(theta))
-    white = signal(state, inputs, sample.offsets, points, point_offsets)
-    white = np.ascontiguousarray(solve_lower(root, white).T)
-    residuals = _residuals(kind, sample, state, inputs, white, settings.blocks)
-    inverses, log_det = [], 0.0
-    for matrix in residuals:
-        sign, logs = np.linalg.slogdet(matrix)
-        if (sign <= 0).any():
-            matrix = matrix + _JITTER * np.eye(matrix.shape[-1])
-            sign, logs = np.linalg.slogdet(matrix)
-        inverses.append(np.asarray(np.linalg.inv(matrix), np.float64))
-        log_det += float(logs.sum())
-    weighted = _times_blocks(inverses, settings.blocks, white)
-    gram = weighted @ white.T
-    gram.flat[:: len(gram) + 1] += 1.0
-    core, _ = cholesky(gram.copy, lambda: process.describe(theta))
-    half = np.ascontiguousarray(solve_lower(core, np.ascontiguousarray(weighted.T)).T)
-    return _Pieces(
-        state,
-        inputs,
-        points,
-        point_offsets,
-        root,
-        white,
-        inverses,
-        core,
-        half,
-        log_det + log_determinant(core),
-    )
-
-
-def _residuals(
-    kind: str,
-    sample: Sample,
-    state: CovarianceState,
-    inputs: FloatArray,
-    white: FloatArray,
-    blocks: tuple[IntArray, ...],
-) -> list[FloatArray]:
-    """Return Lambda, each (blocks, size, size)."""
-    task, site = _task_of(sample), site_numbers(sample)
-    residuals = []
-    for index in blocks:
-        same = site[index][:, :, None] == site[index][:, None, :]
-        matrix = state.nugget[task[index][:, :, None], task[index][:, None, :]] * same
-        if kind == "fitc":
-            diagonal = state.amplitudes.sum(axis=0)[task[index], task[index]]
-            left = diagonal - np.einsum("mbi,mbi->bi", white[:, index], white[:, index])
-            matrix = matrix + np.maximum(left, 0.0)[:, :, None] * np.eye(index.shape[1])
-        elif kind == "pitc":
-            (members,) = index
-            offsets = _offsets_within(sample, members)
-            own = np.require(inputs[:, members], np.float64, ["C", "W"])
-            explained = white[:, members].T @ white[:, members]
-            matrix = matrix + (signal(state, own, offsets, own, offsets) - explained)[None]
-        residuals.append(matrix)
-    return residuals
-
-
-def objective(
-    process: Process, sample: Sample, theta: FloatArray, settings: Settings, *, kind: str
-) -> tuple[float, FloatArray]:
-    """Return the negative approximate log-likelihood and its gradient."""
-    covariance = process.covariance
-    covariance_theta, marginals = theta[: covariance.size], process.laws(theta, sample)
-    values = [sample.values[sample.task(i)] for i in range(covariance.tasks)]
-    w = np.concatenate([m.to_normal(y) for m, y in zip(marginals, values, strict=True)])
-    log_density = sum(float(m.log_density(y).sum()) for m, y in zip(marginals, values, strict=True))
-    if not np.isfinite(w).all() or not np.isfinite(log_density):
-        return np.inf, np.zeros(process.size)
-    assert isinstance(settings.blocks, tuple)
-    pieces = _build(kind, process, sample, theta, settings)
-    alpha = pieces.solve(settings.blocks, w[None])[0]
-    value = 0.5 * float(w @ (alpha - w)) + 0.5 * pieces.log_determinant - log_density
-
-    by = _pull_back(kind, sample, pieces, alpha, settings.blocks)
-    gradient = np.empty(process.size)
-    gradient[: covariance.size] = covariance.pullback(covariance_theta, by)
-    for i, (marginal, where) in enumerate(zip(marginals, process.slices, strict=True)):
-        by_score, by_density = marginal.sensitivity(values[i])
-        gradient[where] = (alpha - w)[sample.task(i)] @ by_score - by_density.sum(axis=0)
-    return value, gradient
-
-
-def _pull_back(
-    kind: str,
-    sample: Sample,
-    pieces: _Pieces,
-    alpha: FloatArray,
-    blocks: tuple[IntArray, ...],
-) -> Contraction:
-    r"""Contract G = S^-1 - alpha alpha' with the derivatives of S, through Q and through Lambda."""
-    state = pieces.state
-    by = no_contraction(state)
-    # B = K_uu^-1 K_uf and B S^-1, whose core is A^-1 white Lambda^-1.
-    gain = solve_lower(pieces.root, np.ascontiguousarray(pieces.white.T), transposed=True).T
-    lifted = solve_lower(pieces.core, np.ascontiguousarray(pieces.half.T), transposed=True)
-    through = solve_lower(pieces.root, lifted, transposed=True).T - np.outer(gain @ alpha, alpha)
-    task, site = _task_of(sample), site_numbers(sample)
-    for index, inverse in zip(blocks, pieces.inverses, strict=True):
-        half, own = pieces.half[:, index], alpha[index]
-        g = inverse - np.einsum("mbi,mbj->bij", half, half, optimize=True)
-        g = g - own[:, :, None] * own[:, None, :]
-        same = site[index][:, :, None] == site[index][:, None, :]
-        high = np.maximum(task[index][:, :, None], task[index][:, None, :])
-        low = np.minimum(task[index][:, :, None], task[index][:, None, :])
-        np.add.at(by.nugget, (high, low), 0.5 * g * same)
-        if kind == "fitc":
-            diagonal = np.diagonal(g, axis1=1, axis2=2)
-            through[:, index] -= gain[:, index] * diagonal
-            for q in range(len(by.amplitudes)):
-                np.add.at(by.amplitudes[q], (task[index], task[index]), 0.5 * diagonal)
-        elif kind == "pitc":
-            (members,) = index
-            through[:, members] -= gain[:, members] @ g[0]
-            own_inputs = np.require(pieces.inputs[:, members], np.float64, ["C", "W"])
-            offsets = _offsets_within(sample, members)
-            add_signal_contraction(by, state, 0.5 * g[0], own_inputs, offsets, own_inputs, offsets)
-    points, offsets = pieces.points, pieces.point_offsets
-    add_signal_contraction(by, state, through, points, offsets, pieces.inputs, sample.offsets)
-    inner = -0.5 * (through @ gain.T)
-    add_signal_contraction(by, state, inner, points, offsets, points, offsets)
-    return by
-
-
-@dataclass(frozen=True)
-class Sparse:
+class Projected:
     """A sparse process conditioned on a sample."""
 
     kind: str
     sample: Sample
-    pieces: _Pieces
-    blocks: tuple[IntArray, ...]
+    pieces: LowRank
     alpha: FloatArray
     scores: FloatArray
 
-    def moments(self, targets: FloatArray, *, nugget: bool = True) -> Moments:
-        """Return the latent mean and variance of the primary at targets (d, m)."""
-        size = targets.shape[1]
-        mean, variance = np.empty(size), np.empty(size)
-        step = max(1, BATCH_BYTES // (8 * (self.sample.size + len(self.pieces.root))))
-        for start in range(0, size, step):
-            where = slice(start, min(start + step, size))
-            mean[where], variance[where] = self._batch(targets[:, where], nugget)
-        return Moments(mean, np.maximum(variance, 0.0))
+    def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
+        """Return the latent mean and variance of a task at targets."""
+        mean, variance = np.empty(targets.size), np.empty(targets.size)
+        state = self.pieces.state
+        prior = float(state.amplitudes[:, task, task].sum())
+        prior += float(state.nugget[task, task]) if nugget else 0.0
+        pull = self.pieces.white @ self.alpha
+        for where in batches(targets.size, 2 * len(self.pieces.root)):
+            white = self.pieces.whiten(targets.inputs[:, where], task)
+            explained = np.einsum("ij,ij->i", white, white)
+            mean[where] = white @ pull
+            rest = self.pieces.uncertain(white)
+            variance[where] = prior - explained + np.einsum("ij,ij->i", rest, rest)
+        moments = Moments(mean, np.maximum(variance, 0.0))
+        if not nugget:
+            return moments
+        self._meet_sites(targets, task, prior, moments)
+        return keep_data(moments, self.sample, self.scores, targets, task)
 
-    def _batch(self, targets: FloatArray, nugget: bool) -> tuple[FloatArray, FloatArray]:
-        pieces, state = self.pieces, self.pieces.state
-        points = scaled_inputs(targets, state)
-        offsets = np.array([0, points.shape[1]], np.int64)
-        white = solve_lower(
-            pieces.root, signal(state, points, offsets, pieces.points, pieces.point_offsets)
-        )
-        explained = np.einsum("ij,ij->i", white, white)
-        rest = solve_lower(pieces.core, white.copy())
-        own = float(state.nugget[0, 0]) if nugget else 0.0
-        prior = float(state.amplitudes[:, 0, 0].sum()) + own
-        mean = white @ (pieces.white @ self.alpha)
-        variance = prior - explained + np.einsum("ij,ij->i", rest, rest)
-        if nugget:
-            self._meet_sites(points, white, prior, mean, variance)
-        return mean, variance
+    def _meet_sites(self, targets: Targets, task: int, prior: float, moments: Moments) -> None:
+        """Correct targets that are sites of the data, where other tasks share the nugget."""
+        shared = self._shared_nugget(targets, task)
+        met = np.flatnonzero((shared[1] != 0.0).any(axis=0))
+        for where in batches(met.size, self.sample.size):
+            own = met[where]
+            rows = self.pieces.whiten(targets.inputs[:, own], task) @ self.pieces.white
+            for datum, amount in zip(shared[0][:, own], shared[1][:, own], strict=True):
+                rows[np.arange(own.size), np.maximum(datum, 0)] += amount
+            moments.mean[own] = rows @ self.alpha
+            explained = np.einsum("ij,ij->i", self.pieces.solve(rows), rows)
+            moments.variance[own] = np.maximum(prior - explained, 0.0)
 
-    def _meet_sites(
-        self,
-        points: FloatArray,
-        white: FloatArray,
-        prior: float,
-        mean: FloatArray,
-        variance: FloatArray,
-    ) -> None:
-        """Correct cells that are sites of the data, where the nugget is shared."""
-        pieces, state = self.pieces, self.pieces.state
-        shared = cross(state, points, 0, pieces.inputs, self.sample.offsets, structures=False)
-        (met,) = np.nonzero(shared.any(axis=1))
-        if met.size:
-            rows = white[met] @ pieces.white + shared[met]
-            mean[met] = rows @ self.alpha
-            variance[met] = prior - np.einsum("ij,ij->i", pieces.solve(self.blocks, rows), rows)
+    def _shared_nugget(self, targets: Targets, task: int) -> tuple[Any, FloatArray]:
+        """Return the observation of each other task at the targets' sites, and what it shares."""
+        data = np.stack([self.sample.observed(i, targets.sites) for i in range(self.sample.tasks)])
+        amounts = np.where(data >= 0, self.pieces.state.nugget[task][:, None], 0.0)
+        amounts[:, data[task] >= 0] = 0.0  # the datum itself is there
+        return data, amounts
+
+    def means(
+        self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the means (k, m) of a task that other scores (k, n) would give."""
+        alphas = self.pieces.solve(scores)
+        each = [replace(self, alpha=a, scores=w) for a, w in zip(alphas, scores, strict=True)]
+        return np.stack([c.moments(targets, task=task, nugget=nugget).mean for c in each])
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, under the approximate law."""
-        precision = -np.einsum("ij,ij->j", self.pieces.half, self.pieces.half)
-        for index, inverse in zip(self.blocks, self.pieces.inverses, strict=True):
-            precision[index] += np.diagonal(inverse, axis1=1, axis2=2)
-        variance = 1.0 / precision
+        variance = 1.0 / self.pieces.precision()
         return Moments(self.scores - self.alpha * variance, variance)
-
-    def information(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
-        """Raise ValueError: one joint model does not tell its secondaries apart."""
-        raise ValueError(
-            f"method={self.kind!r} cannot tell what each secondary adds. "
-            "Fit with method='transductive'."
-        )
 
     def describe(self) -> list[str]:
         """Return lines for the model's summary."""
         return [f"{self.kind.upper()} with {len(self.pieces.root)} inducing points"]
-
-
-def condition(
-    process: Process, sample: Sample, theta: FloatArray, settings: Settings, *, kind: str
-) -> Sparse:
-    """Condition the sparse process on a sample."""
-    assert isinstance(settings.blocks, tuple)
-    pieces = _build(kind, process, sample, theta, settings)
-    w = process.scores(theta, sample)
-    alpha = pieces.solve(settings.blocks, w[None])[0]
-    return Sparse(kind, sample, pieces, settings.blocks, alpha, w)

@@ -12,103 +12,194 @@ then never knows less than the single task, and the combined precision is positi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.jit import pairs as jit
-from xcopula.methods import exact
-from xcopula.methods.anchors import choose_anchors, usable_anchors
-from xcopula.methods.combination import Combination, calibrate, combine
+from xcopula.methods.anchors import Anchored, anchor, choose_anchors, usable_anchors
+from xcopula.methods.combination import WEIGHTS, Combination, calibrate, combine
+from xcopula.methods.contract import Locate, Method, is_labelled
+from xcopula.methods.observed import keep_data, unexplained
 from xcopula.methods.parallel import in_parallel
-from xcopula.methods.settings import Settings
-from xcopula.linalg import cholesky, solve_lower
-from xcopula.process.copula import Moments, Process, Sample
+from xcopula.methods.part import Part, condition_each, total
+from xcopula.process import Moments, Process, Sample, Targets
+from xcopula.solvers import Cost, Gaussian, Solver
 
-__all__ = ["Combined", "condition", "objective"]
+__all__ = ["Combined", "Transductive"]
 
 FloatArray = npt.NDArray[np.float64]
+Parts = tuple[Part, ...]
 
-# Below this a conditional variance is rounding error: the cell is known given the anchors.
-_KNOWN = 1e-10
+_ANCHORS = ("auto", "block")
 # A whole block as query set takes matrices of its size squared.
 _LARGEST_BLOCK = 4096
-
-
-def _submodels(
-    process: Process, sample: Sample
-) -> list[tuple[Process, Sample, npt.NDArray[np.int64]]]:
-    """Return the single-task model and the pairs: process, sample and place in theta."""
-    models = []
-    for task in (None, *range(1, process.covariance.tasks)):
-        sub, index = process.with_primary(task)
-        models.append((sub, sample.select([0] if task is None else [0, task]), index))
-    return models
-
-
-def objective(
-    process: Process, sample: Sample, theta: FloatArray, settings: Settings | None = None
-) -> tuple[float, FloatArray]:
-    """Return the negative composite log-likelihood and its gradient."""
-    models = _submodels(process, sample)
-    # Each pair counts once; the single task as often as makes the primary count once in all.
-    counts = [2.0 - process.covariance.tasks] + [1.0] * (len(models) - 1)
-    terms = [
-        (count, index, (sub, part, theta[index]))
-        for count, (sub, part, index) in zip(counts, models, strict=True)
-        if count != 0.0
-    ]
-    results = in_parallel(exact.objective, [arguments for _, _, arguments in terms])
-    value, gradient = 0.0, np.zeros(process.size)
-    for (count, index, _), (nll, by_theta) in zip(terms, results, strict=True):
-        if not np.isfinite(nll):
-            return np.inf, np.zeros(process.size)
-        value += count * nll
-        gradient[index] += count * by_theta
-    return value, gradient
+# Keeps the covariance of a block from being singular where a cell is known.
+_KNOWN = 1e-10
 
 
 @dataclass(frozen=True)
-class Anchored:
-    """The sub-models' posteriors of the primary at the anchors, and their combination.
+class Transductive(Method):
+    """Fit the primary with each secondary apart, and combine the pairs at prediction.
 
-    Of its *signal*: secondaries know of each other through the signal, not through the nugget of a
-    value that nobody has observed.
+    Parameters
+    ----------
+    weights : {"auto", "calibrated", "stacked", "report"}
+        How sub-models are combined. "report" adds up the information of each secondary as if they
+        had nothing in common; "calibrated" weights and "stacked" predictions correct for what they
+        have, learnt by leave-one-out; "auto" takes the better of these two.
+    anchors : "auto", Dataset, None or "block"
+        Query points that every cell shares: sites of secondaries without the primary, given
+        points, or none. "block" takes each chunk of the target as its own query set, as in the
+        report, and so depends on the chunks.
+    polish : bool
+        Whether the fit ends with all parameters together.
+
+    Examples
+    --------
+    >>> Transductive(weights="stacked", anchors=None)
+    Transductive(weights='stacked', anchors=None, polish=True)
     """
 
-    points: FloatArray  # (d, m)
-    whitened: tuple[FloatArray, ...]  # each (m, n_k): L^-1 k of the anchors
-    factors: tuple[FloatArray, ...]  # each (m, m): of the posterior covariance
-    means: tuple[FloatArray, ...]  # each (m,): of the anchors, divided by the factor
-    rotations: tuple[FloatArray, ...]  # each (m, m): from these to unit base precision
-    shift: FloatArray  # (m,): combined mean of the anchors in those coordinates
+    weights: str = "auto"
+    anchors: Any = "auto"
+    polish: bool = True
+
+    name: ClassVar[str] = "transductive"
+    likelihood: ClassVar[str] = "composite log-likelihood"
+    pairwise: ClassVar[bool] = True
+    informs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.weights not in WEIGHTS:
+            raise ValueError(f"Unknown weights {self.weights!r}. Choose one of {WEIGHTS}.")
+        named = isinstance(self.anchors, str) and self.anchors in _ANCHORS
+        if not (
+            named
+            or self.anchors is None
+            or isinstance(self.anchors, Targets)
+            or is_labelled(self.anchors)
+        ):
+            raise ValueError(
+                f"Unknown anchors {self.anchors!r}. Choose 'auto', 'block', None, or give a "
+                "Dataset of points with the model's coordinates."
+            )
+        if not isinstance(self.polish, bool | np.bool_):
+            raise TypeError(f"`polish` is True or False, found {self.polish!r}.")
+
+    def labelled(self) -> Mapping[str, Any]:
+        """Return the anchors, if they carry labels."""
+        return {"anchors": self.anchors} if is_labelled(self.anchors) else {}
+
+    def located(self, locate: Locate, names: Sequence[str]) -> Self:
+        """Return the method with its anchors as inputs."""
+        if not is_labelled(self.anchors):
+            return self
+        return replace(self, anchors=locate("anchors", self.anchors))
+
+    def prepare(self, solver: Solver, process: Process, theta: FloatArray, sample: Sample) -> Parts:
+        """Prepare the primary alone, then each pair."""
+        pairs = [(0, i) for i in range(1, sample.tasks)]
+        return tuple(Part.of(solver, process, theta, sample, t) for t in [(0,), *pairs])
+
+    def objective(
+        self, process: Process, sample: Sample, structure: Parts, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the negative composite log-likelihood and its gradient."""
+        # Each pair counts once; the single task as often as makes the primary count once in all.
+        pairs = len(structure) - 1
+        return total(structure, [1.0 - pairs if pairs else 1.0, *[1.0] * pairs], process, theta)
+
+    def condition(
+        self, process: Process, sample: Sample, structure: Parts, theta: FloatArray
+    ) -> Combined:
+        """Condition the sub-models on their data and learn how to combine them."""
+        models = condition_each(structure, process, theta)
+        nugget = process.covariance.matrices(theta[: process.covariance.size])[-1]
+        each = in_parallel(lambda m: m.leave_one_out(), [(m,) for m in models])
+        primary = sample.task(0)
+        mean = np.stack([e.mean[primary] for e in each])
+        variance = np.stack([e.variance[primary] for e in each])
+        rest = unexplained(nugget, sample, sample.sites[primary], 0)
+        law = process.laws(theta, sample)[0]
+        values = sample.values[primary]
+        rule = calibrate(self.weights, law, values, mean, variance, rest)
+        own = combine(rule, mean, variance, rest)
+        # A secondary is left out of its own pair.
+        pairs = [Moments(*(part[primary.stop :] for part in e)) for e in each[1:]]
+        loo = Moments(*map(np.concatenate, zip(own, *pairs, strict=True)))
+        several = len(models) > 2 and rule.kind != "stacked"
+        return Combined(
+            sample=sample,
+            models=models,
+            nugget=nugget,
+            rule=rule,
+            anchors=self._anchor(models, rule, sample) if several else None,
+            block=several and self._by_block,
+            loo=loo,
+        )
+
+    @property
+    def _by_block(self) -> bool:
+        return isinstance(self.anchors, str) and self.anchors == "block"
+
+    def _anchor(
+        self, models: tuple[Gaussian, ...], rule: Combination, sample: Sample
+    ) -> Anchored | None:
+        if self.anchors is None or self._by_block:
+            return None
+        if isinstance(self.anchors, Targets):
+            points = usable_anchors(self.anchors, sample)
+        else:
+            points = choose_anchors(sample)
+        return anchor(models, rule.coefficients, points) if points.size else None
+
+    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
+        """Estimate the primary alone and with each secondary; all are kept for prediction."""
+        each = [solver.cost(sizes[:1]), *(solver.cost([sizes[0], n]) for n in sizes[1:])]
+        return Cost(sum(c.bytes for c in each), sum(c.flops for c in each))
 
 
 @dataclass(frozen=True)
 class Combined:
-    """Sub-models conditioned on the data, and the rule that combines them."""
+    """Sub-models conditioned on the data, and the rule that combines them.
 
-    models: tuple[exact.Conditioned, ...]
+    The primary is combined from all of them; a secondary comes from its pair with the primary.
+    """
+
+    sample: Sample
+    models: tuple[Gaussian, ...]
+    nugget: FloatArray
     rule: Combination
     anchors: Anchored | None
     block: bool
     loo: Moments
 
-    @property
-    def jitter(self) -> float:
-        """The largest jitter that a sub-model needed."""
-        return max(m.jitter for m in self.models)
+    def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
+        """Return the latent mean and variance of a task at targets."""
+        if task:
+            return self.models[task].moments(targets, task=1, nugget=nugget)
+        if not nugget:
+            return self._combine(targets, np.zeros(targets.size), nugget=False)
+        rest = unexplained(self.nugget, self.sample, targets.sites, 0)
+        rest[self.sample.observed(0, targets.sites) >= 0] = 0.0  # nothing is left of a datum
+        combined = self._combine(targets, rest, nugget=True)
+        return keep_data(combined, self.sample, self._scores(), targets, 0)
 
-    def moments(self, targets: FloatArray, *, nugget: bool = True) -> Moments:
-        """Return the combined latent mean and variance of the primary at targets (d, m)."""
-        if self.block and self.rule.kind != "stacked":
-            return self._block_moments(targets, nugget)
-        if self.anchors is not None and self.rule.kind != "stacked":
-            return self._anchored_moments(self.anchors, targets, nugget)
-        return combine(self.rule, *self._each(targets, nugget))
+    def means(
+        self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the means (k, m) of a task that other scores (k, n) would give."""
+        each = [self._with_scores(row) for row in scores]
+        return np.stack([c.moments(targets, task=task, nugget=nugget).mean for c in each])
 
-    def information(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
+    def leave_one_out(self) -> Moments:
+        """Return the moments of each score given all others: secondaries by their pairs."""
+        return self.loo
+
+    def information(self, targets: Targets, *, nugget: bool = True) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds, weighted, at each target."""
         _, variance = self._each(targets, nugget)
         precision = 1.0 / np.maximum(variance, 1e-12)
@@ -122,67 +213,45 @@ class Combined:
             return []
         beta = ", ".join(f"{b:.2f}" for b in self.rule.beta)
         scores = ", ".join(f"{k} {v:.4g}" for k, v in self.rule.crps.items())
-        if self.rule.kind == "stacked":
-            where = "point by point"
-        elif self.block:
+        if self.block:
             where = "block by block"
+        elif self.anchors is not None:
+            where = f"given {self.anchors.points.size} anchors"
         else:
-            count = 0 if self.anchors is None else self.anchors.points.shape[1]
-            where = f"given {count} anchors" if count else "point by point"
+            where = "point by point"
         return [
             f"sub-models combined by {self.rule.kind} weights (information {beta}), {where}",
             f"leave-one-out CRPS by rule: {scores}",
         ]
 
-    def leave_one_out(self) -> Moments:
-        """Return combined leave-one-out moments of the primary; NaN for the secondaries."""
-        return self.loo
+    def _scores(self) -> FloatArray:
+        """Return the scores (n,) of all observations."""
+        first = self.sample.task(0).stop
+        return np.concatenate([self.models[0].scores, *(m.scores[first:] for m in self.models[1:])])
 
-    def _each(self, targets: FloatArray, nugget: bool) -> tuple[FloatArray, FloatArray]:
+    def _with_scores(self, scores: FloatArray) -> Combined:
+        """Return the same combination of other scores: weights stay as they were learnt."""
+        tasks = [(0,), *((0, i) for i in range(1, len(self.models)))]
+        models = tuple(
+            m.with_scores(np.concatenate([scores[self.sample.task(i)] for i in own]))
+            for m, own in zip(self.models, tasks, strict=True)
+        )
+        anchors = self.anchors and anchor(models, self.rule.coefficients, self.anchors.points)
+        return replace(self, models=models, anchors=anchors)
+
+    def _combine(self, targets: Targets, rest: FloatArray, *, nugget: bool) -> Moments:
+        if self.block:
+            return self._block_moments(targets, rest, nugget)
+        if self.anchors is not None:
+            return self.anchors.moments(self.models, targets, rest, nugget=nugget)
+        return combine(self.rule, *self._each(targets, nugget), rest)
+
+    def _each(self, targets: Targets, nugget: bool) -> tuple[FloatArray, FloatArray]:
         both = [m.moments(targets, nugget=nugget) for m in self.models]
         return np.stack([b.mean for b in both]), np.stack([b.variance for b in both])
 
-    def _anchored_moments(self, anchored: Anchored, targets: FloatArray, nugget: bool) -> Moments:
-        size, count = targets.shape[1], anchored.points.shape[1]
-        widest = max(m.sample.size for m in self.models) + (len(self.models) + 1) * count
-        step = max(1, exact.BATCH_BYTES // (8 * widest))
-        mean, variance = np.empty(size), np.empty(size)
-        for start in range(0, size, step):
-            where = slice(start, min(start + step, size))
-            batch = targets[:, where]
-            gains, intercepts, variances = self._conditionals(anchored, batch, nugget)
-            jit.combine_conditionals(
-                gains,
-                intercepts,
-                variances,
-                self.rule.coefficients,
-                anchored.shift,
-                mean[where],
-                variance[where],
-            )
-        return Moments(mean, np.maximum(variance, 0.0))
-
-    def _conditionals(
-        self, anchored: Anchored, batch: FloatArray, nugget: bool
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return each sub-model's law of the batch given the anchors."""
-        cells = batch.shape[1]
-        gains = np.empty((cells, len(self.models), anchored.points.shape[1]))
-        intercepts = np.empty((cells, len(self.models)))
-        variances = np.empty_like(intercepts)
-        for k, model in enumerate(self.models):
-            mean, white = model.whiten(batch, nugget=nugget)
-            cross = model.prior(batch, anchored.points, nugget=False)
-            cross -= white @ anchored.whitened[k].T
-            solve_lower(anchored.factors[k], cross)
-            explained = np.einsum("ij,ij->i", white, white) + np.einsum("ij,ij->i", cross, cross)
-            variances[:, k] = model.prior_variance(nugget=nugget) - explained
-            intercepts[:, k] = mean - cross @ anchored.means[k]
-            gains[:, k] = cross @ anchored.rotations[k]
-        return gains, intercepts, np.maximum(variances, _KNOWN)
-
-    def _block_moments(self, targets: FloatArray, nugget: bool) -> Moments:
-        size = targets.shape[1]
+    def _block_moments(self, targets: Targets, rest: FloatArray, nugget: bool) -> Moments:
+        size = targets.size
         if size > _LARGEST_BLOCK:
             raise ValueError(
                 f"anchors='block' takes the whole block of {size} cells as query set, which needs "
@@ -193,67 +262,9 @@ class Combined:
         for coefficient, model in zip(self.rule.coefficients, self.models, strict=True):
             mean, white = model.whiten(targets, nugget=nugget)
             covariance = model.prior(targets, targets, nugget=nugget) - white @ white.T
-            covariance.flat[:: size + 1] += _KNOWN
+            covariance.flat[:: size + 1] += _KNOWN - rest
             inverse = np.linalg.inv(covariance)
             precision += coefficient * inverse
             pull += coefficient * (inverse @ mean)
         combined = np.linalg.inv(precision)
-        return Moments(combined @ pull, np.maximum(np.diagonal(combined), 0.0))
-
-
-def condition(
-    process: Process, sample: Sample, theta: FloatArray, settings: Settings | None = None
-) -> Combined:
-    """Condition the sub-models on their data and learn how to combine them."""
-    settings = settings or Settings()
-    arguments = [(sub, part, theta[index]) for sub, part, index in _submodels(process, sample)]
-    models = tuple(in_parallel(exact.condition, arguments))
-    primary = sample.task(0)
-    each = in_parallel(lambda m: m.leave_one_out(), [(m,) for m in models])
-    mean = np.stack([e.mean[primary] for e in each])
-    variance = np.stack([e.variance[primary] for e in each])
-    law = process.laws(theta, sample)[0]
-    rule = calibrate(settings.weights, law, sample.values[primary], mean, variance)
-    combined = combine(rule, mean, variance)
-    loo = Moments(np.full(sample.size, np.nan), np.full(sample.size, np.nan))
-    loo.mean[primary], loo.variance[primary] = combined
-
-    block = isinstance(settings.anchors, str) and settings.anchors == "block"
-    points = None
-    if isinstance(settings.anchors, np.ndarray):
-        points = usable_anchors(settings.anchors, sample)
-    elif settings.anchors == "auto":
-        points = choose_anchors(sample)
-    anchored = None
-    if points is not None and points.shape[1] and len(models) > 2 and rule.kind != "stacked":
-        anchored = _anchor(models, rule, points)
-    return Combined(models, rule, anchored, block and len(models) > 2, loo)
-
-
-def _anchor(
-    models: tuple[exact.Conditioned, ...], rule: Combination, points: FloatArray
-) -> Anchored:
-    count = points.shape[1]
-    whitened, factors, inverses, means = [], [], [], []
-    precision, pull = np.zeros((count, count)), np.zeros(count)
-    for coefficient, model in zip(rule.coefficients, models, strict=True):
-        mean, white = model.whiten(points, nugget=False)
-        covariance = model.prior(points, points, nugget=False) - white @ white.T
-        factor, _ = cholesky(covariance.copy, lambda: f"{count} anchors")
-        inverse = np.ascontiguousarray(solve_lower(factor, np.eye(count)).T)
-        scaled = solve_lower(factor, mean.copy())
-        precision += coefficient * (inverse.T @ inverse)
-        pull += coefficient * (inverse.T @ scaled)
-        whitened.append(white)
-        factors.append(factor)
-        inverses.append(inverse)
-        means.append(scaled)
-    base, _ = cholesky(precision.copy, lambda: f"the combined precision of {count} anchors")
-    return Anchored(
-        points=points,
-        whitened=tuple(whitened),
-        factors=tuple(factors),
-        means=tuple(means),
-        rotations=tuple(solve_lower(base, inverse) for inverse in inverses),
-        shift=solve_lower(base, pull.copy()),
-    )
+        return Moments(combined @ pull, np.maximum(np.diagonal(combined), 0.0) + rest)

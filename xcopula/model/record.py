@@ -4,36 +4,66 @@ from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from scipy.special import ndtr
 
-from xcopula.prediction import target as prediction
-from xcopula.process import outcome as predictive
+from xcopula.errors import MarginalWarning
+from xcopula.kernels import Kernel
 from xcopula.labels.coordinates import CoordinateSystem
-from xcopula.errors import MarginalWarning, warn_user
-from xcopula.labels.fields import Field
-from xcopula.methods import Conditioned, Settings, resolve_method
+from xcopula.labels.observations import Observations, Variable
 from xcopula.marginals import Marginal
-from xcopula.labels.observations import Observations
-from xcopula.prediction.posterior import Posterior
-from xcopula.prediction.target import Chunks, Target
-from xcopula.prediction.predictor import Predictor
-from xcopula.process.copula import Process
-from xcopula.fitting.selection import EXTREME_SCORE, Candidate
+from xcopula.methods import Method
+from xcopula.model.parameters import describe_parameters
 from xcopula.model.summary import summarise
+from xcopula.prediction import Predicting
+from xcopula.prediction.predictor import Predictor
+from xcopula.process import Moments, Process, scores
+from xcopula.solvers import Conditioned, Solver
+from xcopula.state import freeze, take_apart
+from xcopula.warn import warn_user
 
-__all__ = ["CopulaModel", "LawTrial", "to_node", "warn_of_extreme_scores"]
+__all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node", "warn_of_laws"]
 
 FloatArray = npt.NDArray[np.float64]
 
+# A value further out than this many standard deviations distorts predictions near it.
+EXTREME_SCORE = 5.0
 # Standard deviation of a variable's normal scores, which is one if its law is that of its values.
 _NARROWEST = 0.2
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A single-task process fitted to one variable: what step one compares.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    marginal : Marginal
+        At its fitted parameters.
+    theta : ndarray
+        All parameters of the single-task process.
+    log_likelihood : float
+    aic : float
+    largest_score : float
+        The largest absolute normal score of an observation.
+    """
+
+    kernel: Kernel
+    marginal: Marginal
+    theta: FloatArray
+    log_likelihood: float
+    aic: float
+    largest_score: float
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Sort key: candidates without extreme scores first, then by AIC."""
+        return (self.largest_score > EXTREME_SCORE, self.aic)
 
 
 class LawTrial(NamedTuple):
@@ -45,8 +75,10 @@ class LawTrial(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CopulaModel:
+class CopulaModel(Predicting):
     """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.
+
+    Its arrays are read-only.
 
     Attributes
     ----------
@@ -56,11 +88,12 @@ class CopulaModel:
         Kernels, coupling and marginal laws.
     theta : ndarray
         The parameters, on unconstrained scales.
-    method : str
-        Inference method.
-    settings : Settings
-        Its options.
+    method : Method
+        Which likelihood was maximised, and how a prediction is made.
+    solver : Solver
+        How a Gaussian sample is evaluated and conditioned.
     log_likelihood : float
+        What the method maximised, without weak priors: ``method.likelihood`` names it.
     converged : bool
         Whether the optimiser says so; ``message`` says why not.
     message : str
@@ -75,8 +108,8 @@ class CopulaModel:
     observations: Observations
     process: Process
     theta: FloatArray
-    method: str
-    settings: Settings
+    method: Method
+    solver: Solver
     log_likelihood: float
     converged: bool
     message: str
@@ -84,10 +117,13 @@ class CopulaModel:
     candidates: tuple[tuple[Candidate, ...], ...]
     law_trials: tuple[LawTrial, ...] = ()
 
+    def __post_init__(self) -> None:
+        freeze([getattr(self, f.name) for f in fields(self)])
+
     @property
-    def tasks(self) -> tuple[str, ...]:
-        """Names of the variables, the primary first."""
-        return self.observations.names
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables, the primary first."""
+        return self.observations.variables
 
     @property
     def marginals(self) -> tuple[Marginal, ...]:
@@ -99,29 +135,28 @@ class CopulaModel:
         """The inputs of the model."""
         return self.observations.coordinates
 
-    @property
-    def primary_attrs(self) -> dict[str, Any]:
-        """Attributes of the primary variable."""
-        return self.observations.attrs[0]
-
-    @property
-    def primary_fields(self) -> tuple[Field, ...]:
-        """What the law of the primary variable varies with."""
-        return self.observations.fields[0]
-
-    @property
-    def conditioned(self) -> Conditioned:
-        """The process conditioned on the observations."""
-        return self.predictor.conditioned
+    @functools.cached_property
+    def structure(self) -> Any:
+        """What the method makes of the data at the fitted parameters, once."""
+        return self.method.prepare(self.solver, self.process, self.theta, self.observations.sample)
 
     @functools.cached_property
-    def predictor(self) -> Predictor:
-        """What prediction needs, computed on first use."""
-        method = resolve_method(self.method)
-        conditioned = method.condition(
-            self.process, self.observations.sample, self.theta, self.settings
+    def conditioned(self) -> Conditioned:
+        """The process conditioned on the observations, computed on first use."""
+        return self.method.condition(
+            self.process, self.observations.sample, self.structure, self.theta
         )
-        return Predictor(self.coordinates, conditioned, self.marginals[0], self.primary_fields)
+
+    @property
+    def predictor(self) -> Predictor:
+        """What prediction needs."""
+        return Predictor(
+            self.coordinates,
+            self.observations.sites,
+            self.conditioned,
+            self.variables,
+            self.marginals,
+        )
 
     def predictor_node(self) -> Any:
         """Return :attr:`predictor` as a delayed object, for a graph."""
@@ -129,44 +164,53 @@ class CopulaModel:
 
     def __getstate__(self) -> dict[str, Any]:
         # The factorisation is large and quickly made again: it does not travel.
-        return {k: v for k, v in self.__dict__.items() if k != "predictor"}
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         # Dask takes the str() of what this returns, which rounds and abridges arrays.
         from dask.base import normalize_token
 
-        sample = self.observations.sample
-        fields = self.observations.fields
-        parts = (self.method, self.settings, self.process, self.theta, self.coordinates, fields)
-        arrays = (sample.inputs, sample.offsets, sample.values, sample.covariates)
-        token: tuple[Any, ...] = normalize_token((*parts, *arrays))
+        parts = (self.method, self.solver, self.process, self.theta, self.observations)
+        token: tuple[Any, ...] = normalize_token([take_apart(part) for part in parts])
         return token
 
-    def predict(
-        self,
-        target: Target,
-        quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
-        *,
-        chunks: Chunks = None,
-        of: str = "observation",
-        mask: str | xr.DataArray | None = None,
-    ) -> xr.Dataset:
-        """Predict quantiles of the primary variable; see :func:`xcopula.predict`."""
-        return prediction.predict(self, target, quantiles, chunks=chunks, of=of, mask=mask)
+    def objective(self, theta: npt.ArrayLike, *, prior: bool = False) -> tuple[float, FloatArray]:
+        """Return the negative log-likelihood at other parameters, and its gradient.
 
-    def posterior(
-        self,
-        target: Target,
-        *,
-        chunks: Chunks = None,
-        of: str = "observation",
-        mask: str | xr.DataArray | None = None,
-    ) -> Posterior:
-        """Return the full posterior of the primary variable; see :func:`xcopula.predict`."""
-        return prediction.posterior(self, target, chunks=chunks, of=of, mask=mask)
+        Parameters
+        ----------
+        theta : array-like
+            On the scales of :attr:`theta`.
+        prior : bool
+            Whether to add the weak priors that the fit had: it then is what the fit minimised.
 
-    def loo(self) -> xr.Dataset:
-        """Predict each observation of the primary from all others, without refitting.
+        Returns
+        -------
+        float, ndarray
+            Infinite, with a zero gradient, where a value has no density under its law.
+        """
+        point = np.array(theta, np.float64)
+        if point.shape != self.theta.shape:
+            raise ValueError(
+                f"The model has {self.theta.size} parameters, found an array of shape "
+                f"{point.shape}. `model.theta` shows their order."
+            )
+        value, gradient = self.method.objective(
+            self.process, self.observations.sample, self.structure, point
+        )
+        if prior:
+            weak, weak_gradient = self.process.log_prior(point)
+            return value - weak, gradient - weak_gradient
+        return value, gradient
+
+    def loo(self, variable: str | None = None) -> xr.Dataset:
+        """Predict each observation of a variable from all others, without refitting.
+
+        Parameters
+        ----------
+        variable : str, optional
+            The primary by default. A transductive model predicts a secondary from its pair with
+            the primary.
 
         Returns
         -------
@@ -175,93 +219,26 @@ class CopulaModel:
             ``pit``, the ``crps`` in the variable's units, the ``log_score`` (log predictive
             density), and the latent ``score``, ``mean`` and ``std``.
         """
+        task = self.task(variable)
         sample = self.observations.sample
-        task = sample.task(0)
-        moments = self.conditioned.leave_one_out()
-        mean, std = moments.mean[task], np.sqrt(moments.variance[task])
-        marginal = self.process.laws(self.theta, sample)[0]
-        observed = sample.values[task]
-        score = marginal.to_normal(observed)
-        error = (score - mean) / std
-        log_score = marginal.log_density(observed) + 0.5 * (score**2 - error**2) - np.log(std)
-        band = 1.6448536269514722
-        variables = {
-            "observed": observed,
-            "median": marginal.from_normal(mean),
-            "lower": marginal.from_normal(mean - band * std),
-            "upper": marginal.from_normal(mean + band * std),
-            "pit": ndtr(error),
-            "crps": predictive.crps(mean, std, marginal, observed),
-            "log_score": log_score,
-            "score": score,
-            "mean": mean,
-            "std": std,
-        }
-        sites = self.observations.sites[task]
+        own = sample.task(task)
+        moments = Moments(*(part[own] for part in self.conditioned.leave_one_out()))
+        law = self.process.laws(self.theta, sample)[task]
+        found = scores(moments, law, sample.values[own])
         return xr.Dataset(
-            {name: ("observation", values) for name, values in variables.items()},
+            {name: ("observation", values) for name, values in found._asdict().items()},
             coords={
                 axis.name: ("observation", axis.decode(column))
-                for axis, column in zip(self.coordinates.axes, sites.T, strict=True)
+                for axis, column in zip(
+                    self.coordinates.axes, self.observations.positions[own].T, strict=True
+                )
             },
         )
-
-    def loo_crps(self) -> float:
-        """Return the mean leave-one-out CRPS of the primary."""
-        return float(self.loo()["crps"].mean())
 
     @property
     def parameters(self) -> xr.Dataset:
         """Fitted parameters by their natural names, length scales in units of the coordinates."""
-        covariance = self.process.covariance
-        theta, marginals = self.process.split(self.theta)
-        system = self.observations.coordinates
-        groups = [g.name for g in system.groups]
-        # With a scale for each column the length is in units of the extent; see `scaling`.
-        unit = [
-            1.0 if g.ard else system.scale[s]
-            for g, s in zip(system.groups, system.starts, strict=True)
-        ]
-        lengths = np.exp(covariance.part(theta, "length")) * np.reshape(unit, (1, -1, 1))
-        matrices = covariance.matrices(theta)
-        shares = np.diagonal(matrices, axis1=1, axis2=2)
-        root = np.sqrt(shares)
-        correlations = matrices / root[:, :, None] / root[:, None, :]
-        names = sorted({k for m in marginals for k in m.parameters})
-        table = [[m.parameters.get(k, np.nan) for k in names] for m in marginals]
-        state = covariance.state(theta)
-        # Every axis of a plane is a column; a globe or a cycle has one scale for all of its own.
-        columns = [
-            start + (k if g.columns == len(g.axes) else 0)
-            for g, start in zip(system.groups, system.starts, strict=True)
-            for k in range(len(g.axes))
-        ]
-        return xr.Dataset(
-            {
-                "kernel": ("task", [k.name for k in covariance.kernels]),
-                "marginal": ("task", [m.name for m in marginals]),
-                "length_scale": (
-                    ("structure", "group", "task"),
-                    np.broadcast_to(lengths, (*lengths.shape[:2], covariance.tasks)).copy(),
-                    {"units": ", ".join(g.units for g in system.groups)},
-                ),
-                "scaling": ("axis", state.scaling[columns] * np.array(system.scale)[columns]),
-                "variance": (("structure", "task"), shares[:-1]),
-                "nugget": ("task", shares[-1]),
-                "correlation": (("structure", "task", "other"), correlations[:-1]),
-                "nugget_correlation": (("task", "other"), correlations[-1]),
-                "marginal_parameter": (("task", "parameter"), np.reshape(table, (-1, len(names)))),
-            },
-            coords={
-                "task": list(self.tasks),
-                "other": list(self.tasks),
-                "group": groups,
-                "length_units": ("group", [g.units for g in system.groups]),
-                "structure": np.arange(covariance.structures),
-                "axis": list(system.names),
-                "parameter": names,
-            },
-        )
+        return describe_parameters(self.process, self.theta, self.tasks, self.coordinates)
 
     def summary(self) -> str:
         """Describe the model in a few lines of text."""
@@ -305,28 +282,28 @@ def _predictor(model: CopulaModel) -> Predictor:
     return model.predictor
 
 
-def warn_of_extreme_scores(model: CopulaModel) -> None:
-    """Warn of laws that take a value for next to impossible, or all values for nearly the same."""
+def warn_of_laws(model: CopulaModel) -> None:
+    """Warn of a law that calls a value next to impossible, or all its values nearly the same."""
     sample = model.observations.sample
     laws = model.process.laws(model.theta, sample)
-    for i, (name, marginal) in enumerate(zip(model.tasks, laws, strict=True)):
+    for i, (name, law) in enumerate(zip(model.tasks, laws, strict=True)):
         values = sample.values[sample.task(i)]
-        scores = marginal.to_normal(values)
-        spread = float(scores.std())
+        z = law.to_normal(values)
+        spread = float(z.std())
         if spread < _NARROWEST:
             warn_user(
                 f"The fitted law of {name!r} is {1.0 / spread:.0f} times wider than its values: "
-                "the model takes them for a small piece of a process of far longer range. Between "
-                "the data that does little harm; outside their extent predictions are not to be "
-                "trusted. Describe the course of the values by `regress`, `by` or `cycle`, or use "
-                "`structures=2`.",
+                "the model sees them as a small piece of a process of far longer range. Between "
+                "the data this does little harm; outside their extent do not trust the "
+                "predictions. Describe the trend of the values by `regress`, `by` or `cycle`, or "
+                "use `structures=2`.",
                 MarginalWarning,
             )
-        worst = int(np.argmax(np.abs(scores)))
-        if abs(scores[worst]) > EXTREME_SCORE:
+        worst = int(np.argmax(np.abs(z)))
+        if abs(z[worst]) > EXTREME_SCORE:
             warn_user(
-                f"The {marginal.name} law of {name!r} takes its value {values[worst]:g} for "
-                f"{scores[worst]:+.1f} standard deviations, which distorts predictions near it. "
+                f"Under the {law.name} law of {name!r} its value {values[worst]:g} lies "
+                f"{z[worst]:+.1f} standard deviations out, which distorts predictions near it. "
                 "Use a law with heavier tails ('gev', 't', 'parzen' or 'auto'), or mask the value.",
                 MarginalWarning,
             )

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import xarray as xr
 
 from xcopula.labels.fields import Field
-from xcopula.methods import resolve_method
 from xcopula.marginals import Marginal
 
 if TYPE_CHECKING:
@@ -25,14 +23,16 @@ def summarise(model: CopulaModel) -> str:
     p = model.parameters
     sample = model.observations.sample
     covariance = model.process.covariance
-    cost = resolve_method(model.method).cost(np.diff(sample.offsets).tolist(), model.settings)
+    cost = model.method.cost(model.solver, sample.sizes)
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
         + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
-        f"  method {model.method!r}, coupling {covariance.coupling!r}, "
+        f"  method {model.method.name!r}, solver {model.solver.name!r}, "
+        f"coupling {covariance.coupling!r}, "
         f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
         f"{covariance.noise} nugget",
-        f"  log-likelihood {model.log_likelihood:.2f} with {model.theta.size} parameters, "
+        f"  {model.method.likelihood} {model.log_likelihood:.2f} "
+        f"with {model.theta.size} parameters, "
         + ("converged" if model.converged else f"NOT converged ({model.message})")
         + f" after {model.evaluations} evaluations",
         f"  {sample.size} observations, inputs "
@@ -54,14 +54,12 @@ def summarise(model: CopulaModel) -> str:
                 _lengths(model, p, i),
                 f"{p['nugget'].values[i]:.2g}",
                 law.name,
-                _listed(law.parameters, model.observations.fields[i]),
+                _listed(law.parameters, model.variables[i].fields),
             )
         )
     lines += _table(rows)
-    for name, law, fields in zip(
-        model.tasks, model.marginals, model.observations.fields, strict=True
-    ):
-        lines += _laws_by_group(name, law, fields)
+    for variable, law in zip(model.variables, model.marginals, strict=True):
+        lines += _laws_by_group(variable.name, law, variable.fields)
     if len(model.tasks) > 1:
         lines.append("")
         correlations = p["correlation"].values[:, 0, 1:].T

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from xcopula.prediction.posterior import Posterior
-from xcopula.prediction.target import posterior, predict
+from xcopula.prediction.predicting import Predicting, predict
 
-__all__ = ["Posterior", "posterior", "predict"]
+__all__ = ["Posterior", "Predicting", "predict"]

@@ -2,7 +2,8 @@
 
 The block functions are plain numpy. The same function serves an in-memory target (one block) and
 a chunked one, where dask calls it for each chunk; so lazy equals eager by construction. What they
-need of the model enters the graph once, as a delayed :class:`~xcopula.prediction.predictor.Predictor`.
+need of the model enters the graph once, as a delayed
+:class:`~xcopula.prediction.predictor.Predictor`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def evaluate(
     predictor: Any,
     quantity: str,
     rows: int,
+    task: int,
     nugget: bool,
 ) -> FloatArray:
     """Return a quantity of the latent process, stacked first, on a block.
@@ -50,11 +52,12 @@ def evaluate(
         Method of the predictor.
     rows : int
         How many numbers a cell has.
+    task : int
+        Which variable.
     nugget : bool
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
     *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
-    to_columns = predictor.coordinates.to_columns
     wanted = mask.flatten()
     for part in _slices(wanted.size):
         for c in coordinates:
@@ -63,8 +66,8 @@ def evaluate(
     cells = np.flatnonzero(wanted)
     for part in _slices(cells.size):
         where = cells[part]
-        columns = to_columns([c.flat[where] for c in coordinates])
-        out[:, where] = getattr(predictor, quantity)(columns, nugget)
+        numbers = [c.flat[where] for c in coordinates]
+        out[:, where] = getattr(predictor, quantity)(numbers, task, nugget)
     return out.reshape(rows, *mask.shape)
 
 
@@ -81,9 +84,11 @@ class Query:
     dims : tuple
     chunks : mapping of dim to tuple of int, or None
         None for a result in memory.
+    task : int
+        Which variable is asked for.
     nugget : bool
     fields : sequence of array
-        Fields of the primary's law, each with dims in the order of ``dims``.
+        Fields of its law, each with dims in the order of ``dims``.
     field_index : sequence of tuple
         Their dims.
     """
@@ -92,6 +97,7 @@ class Query:
     index: Sequence[tuple[Hashable, ...]]
     dims: tuple[Hashable, ...]
     chunks: Mapping[Hashable, tuple[int, ...]] | None
+    task: int
     nugget: bool
     fields: Sequence[Any] = ()
     field_index: Sequence[tuple[Hashable, ...]] = ()
@@ -103,6 +109,7 @@ class Query:
             "predictor": predictor,
             "quantity": quantity,
             "rows": rows,
+            "task": self.task,
             "nugget": self.nugget,
         }
         if self.chunks is None:
@@ -137,6 +144,7 @@ class Query:
             "missing": self._missing(self.field_index),
             "function": function,
             "predictor": predictor,
+            "task": self.task,
             "leading": leading,
         }
         if isinstance(moments, np.ndarray):
@@ -185,6 +193,7 @@ def transform(
     missing: Sequence[tuple[int, ...]],
     function: Callable[..., FloatArray],
     predictor: Any,
+    task: int,
     leading: FloatArray | None,
 ) -> FloatArray:
     """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values.
@@ -202,7 +211,7 @@ def transform(
     cells = np.flatnonzero(np.isfinite(mean))  # what is masked asks nothing of the law
     for part in _slices(cells.size):
         where = cells[part]
-        law = predictor.law([f.flat[where] for f in whole])
+        law = predictor.law(task, [f.flat[where] for f in whole])
         for row, value in zip(out, values, strict=True):
             row[where] = function(mean[where], std[where], law, *value)
     return out.reshape(shape if leading is None else (len(values), *shape))

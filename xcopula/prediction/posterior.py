@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.methods import Method
 from xcopula.prediction import blocks
-from xcopula.process import outcome as predictive
+from xcopula.process import outcome
 
 __all__ = ["Posterior"]
 
@@ -22,7 +23,7 @@ _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
 
 @dataclass(frozen=True, repr=False)
 class Posterior:
-    """What a model knows of its primary variable on a target: a full law at every cell.
+    """What a model knows of one variable on a target: a full law at every cell.
 
     Lazy where the target is chunked: every method then returns dask-backed arrays.
 
@@ -30,6 +31,8 @@ class Posterior:
     ----------
     tasks : tuple of str
         The variables of the model, the primary first.
+    method : Method
+        How the model was fitted.
     query : Query
         The cells of the target.
     predictor : Predictor, or delayed
@@ -38,10 +41,11 @@ class Posterior:
     coords : mapping
         Coordinates of the target.
     attrs : dict
-        Attributes of the primary variable.
+        Attributes of the variable.
     """
 
     tasks: tuple[str, ...]
+    method: Method
     query: blocks.Query
     predictor: Any
     moments: Any
@@ -50,8 +54,8 @@ class Posterior:
 
     @property
     def name(self) -> str:
-        """The primary variable."""
-        return self.tasks[0]
+        """The variable."""
+        return self.tasks[self.query.task]
 
     @property
     def dims(self) -> tuple[Hashable, ...]:
@@ -94,7 +98,7 @@ class Posterior:
             If a level is not strictly between 0 and 1.
         """
         return self._over(
-            predictive.quantile,
+            outcome.quantile,
             "quantile",
             _levels(q),
             {"long_name": "quantile level", "units": "1"},
@@ -117,21 +121,21 @@ class Posterior:
 
     def cdf(self, value: float | Sequence[float] | FloatArray) -> xr.DataArray:
         """Return P(Y <= value); a sequence gives a first dim ``threshold``."""
-        return self._probability(predictive.cdf, value, "probability of at most")
+        return self._probability(outcome.cdf, value, "probability of at most")
 
     def exceedance(self, threshold: float | Sequence[float] | FloatArray) -> xr.DataArray:
         """Return P(Y > threshold); a sequence gives a first dim ``threshold``."""
-        return self._probability(predictive.exceedance, threshold, "probability of more than")
+        return self._probability(outcome.exceedance, threshold, "probability of more than")
 
     def mean(self) -> xr.DataArray:
         """Return the mean, NaN where the marginal's tail is too heavy for one to exist."""
-        return self._apply(predictive.mean, None, self._value_attrs())
+        return self._apply(outcome.mean, None, self._value_attrs())
 
     def std(self) -> xr.DataArray:
         """Return the standard deviation, NaN where it does not exist."""
         attrs = self._value_attrs()
         attrs.pop("standard_name", None)
-        return self._apply(predictive.std, None, attrs).rename(f"{self.name}_std")
+        return self._apply(outcome.std, None, attrs).rename(f"{self.name}_std")
 
     def information(self) -> xr.DataArray:
         """Return how much each secondary narrows each cell, on a first dim ``secondary``.
@@ -142,11 +146,22 @@ class Posterior:
         Raises
         ------
         ValueError
-            If the model's method does not keep secondaries apart.
+            If the model's method does not keep secondaries apart, or the variable is not the
+            primary.
         """
         secondaries = list(self.tasks[1:])
         if not secondaries:
             raise ValueError(f"The model of {self.name!r} has no secondary to inform it.")
+        if not self.method.informs:
+            raise ValueError(
+                f"method={self.method.name!r} cannot tell what each secondary adds. "
+                "Fit with method='transductive'."
+            )
+        if self.query.task:
+            raise ValueError(
+                f"Secondaries inform the primary, {self.tasks[0]!r}; found {self.name!r}. "
+                "Leave `variable` out."
+            )
         values = self.query.evaluate(self.predictor, "information", len(secondaries))
         return xr.DataArray(
             values,

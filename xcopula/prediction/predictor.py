@@ -1,4 +1,4 @@
-"""What prediction needs of a fitted model, and nothing else: one small object for a graph."""
+"""What prediction needs of a fitted model, and nothing else: one object for a graph."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.labels.coordinates import CoordinateSystem
-from xcopula.labels.fields import Field
-from xcopula.methods import Conditioned
+from xcopula.labels.observations import Variable, to_targets
 from xcopula.marginals import Marginal
+from xcopula.process import Sites
+from xcopula.solvers import Conditioned
 
 __all__ = ["Predictor"]
 
@@ -21,25 +22,41 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Predictor:
-    """A conditioned process with its coordinate system and the primary's marginal law."""
+    """A conditioned process, with the inputs and the laws of its variables.
+
+    Attributes
+    ----------
+    coordinates : CoordinateSystem
+    sites : Sites
+        Of the data: there an observation is known, or shares its nugget with others.
+    conditioned : Conditioned
+    variables : tuple of Variable
+    laws : tuple of Marginal
+        Of each variable, at its fitted parameters.
+    """
 
     coordinates: CoordinateSystem
+    sites: Sites
     conditioned: Conditioned
-    marginal: Marginal
-    fields: tuple[Field, ...] = ()
+    variables: tuple[Variable, ...]
+    laws: tuple[Marginal, ...]
 
-    def law(self, values: Sequence[npt.NDArray[Any]]) -> Marginal:
-        """Return the law at cells, given its fields there, each (m,)."""
-        if not self.fields:
-            return self.marginal
-        columns = [f.encode(v) for f, v in zip(self.fields, values, strict=True)]
-        return self.marginal.at(np.column_stack(columns))
+    def law(self, task: int, values: Sequence[npt.NDArray[Any]]) -> Marginal:
+        """Return the law of a variable at cells, given its fields there, each (m,)."""
+        fields = self.variables[task].fields
+        if not fields:
+            return self.laws[task]
+        columns = [f.encode(v) for f, v in zip(fields, values, strict=True)]
+        return self.laws[task].at(np.column_stack(columns))
 
-    def latent(self, columns: FloatArray, nugget: bool) -> FloatArray:
-        """Return the latent mean and standard deviation (2, m) at scaled inputs (d, m)."""
-        moments = self.conditioned.moments(columns, nugget=nugget)
+    def latent(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
+        """Return the latent mean and standard deviation (2, m) at coordinates, each (m,)."""
+        targets = to_targets(self.coordinates, self.sites, numbers)
+        moments = self.conditioned.moments(targets, task=task, nugget=nugget)
         return np.stack([moments.mean, np.sqrt(moments.variance)])
 
-    def information(self, columns: FloatArray, nugget: bool) -> FloatArray:
-        """Return the precision (t - 1, m) that each secondary adds at scaled inputs (d, m)."""
-        return self.conditioned.information(columns, nugget=nugget)
+    def information(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
+        """Return the precision (t - 1, m) that each secondary adds at coordinates, each (m,)."""
+        targets = to_targets(self.coordinates, self.sites, numbers)
+        added: FloatArray = self.conditioned.information(targets, nugget=nugget)  # type: ignore[attr-defined]
+        return added

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
-from xcopula.process.copula import Moments, Process, Sample
+from xcopula.process.copula import Process
+from xcopula.process.evidence import Evidence
+from xcopula.process.sample import Moments, Sample, Targets
+from xcopula.process.scores import Scores, scores
+from xcopula.process.sites import NO_SITE, Sites, number_sites
 
-__all__ = ["Moments", "Process", "Sample"]
+__all__ = [
+    "NO_SITE",
+    "Evidence",
+    "Moments",
+    "Process",
+    "Sample",
+    "Scores",
+    "Sites",
+    "Targets",
+    "number_sites",
+    "scores",
+]

@@ -2,109 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.kernels.covariance import Covariance
 from xcopula.marginals.base import Marginal
+from xcopula.process.sample import Sample
 
-__all__ = ["Moments", "Process", "Sample"]
+__all__ = ["Process"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-class Moments(NamedTuple):
-    """Mean and variance of the latent process at targets, each (m,)."""
-
-    mean: FloatArray
-    variance: FloatArray
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Observations of all tasks, sorted by task.
-
-    Attributes
-    ----------
-    inputs : ndarray (d, n)
-        Coordinates, centred and scaled to about unit extent.
-    offsets : ndarray (t + 1,)
-        Task i has columns ``offsets[i]:offsets[i + 1]``.
-    values : ndarray (n,)
-    covariates : tuple of ndarray (n_i, c_i)
-        What the tasks' marginal laws vary with, for each task; empty where none varies.
-    """
-
-    inputs: FloatArray
-    offsets: IntArray
-    values: FloatArray
-    covariates: tuple[FloatArray, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        inputs: Sequence[FloatArray],
-        values: Sequence[FloatArray],
-        covariates: Sequence[FloatArray] | None = None,
-    ) -> Sample:
-        """Join the tasks' inputs, each (n_i, d), values, and covariates, each (n_i, c_i)."""
-        return cls(
-            inputs=np.require(np.concatenate(inputs).T, np.float64, ["C", "W"]),
-            offsets=np.cumsum([0, *map(len, values)], dtype=np.int64),
-            values=np.concatenate(values),
-            covariates=tuple(covariates or ()),
-        )
-
-    def __post_init__(self) -> None:
-        sizes = np.diff(self.offsets).tolist()
-        shapes = [c.shape for c in self.covariates]
-        if shapes and [s[:1] for s in shapes if len(s) == 2] != [(n,) for n in sizes]:
-            raise ValueError(
-                f"Covariates have a row for each observation: tasks of {sizes} observations, "
-                f"covariates of shapes {shapes}."
-            )
-
-    @property
-    def size(self) -> int:
-        """Number of observations."""
-        return self.values.size
-
-    def task(self, i: int) -> slice:
-        """Return where the observations of a task stand."""
-        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
-
-    def covariates_of(self, i: int) -> FloatArray:
-        """Return the covariates (n_i, c_i) of a task; c_i is 0 where it has none."""
-        if not self.covariates:
-            return np.empty((int(self.offsets[i + 1] - self.offsets[i]), 0))
-        return self.covariates[i]
-
-    def select(self, tasks: list[int]) -> Sample:
-        """Return the sample of some tasks, in that order."""
-        return Sample.of(
-            [self.inputs[:, self.task(i)].T for i in tasks],
-            [self.values[self.task(i)] for i in tasks],
-            [self.covariates[i] for i in tasks] if self.covariates else None,
-        )
-
-    def take(self, index: IntArray) -> Sample:
-        """Return the sample of some observations, by their numbers in increasing order."""
-        offsets = np.searchsorted(index, self.offsets).astype(np.int64)
-        return Sample(
-            np.require(self.inputs[:, index], np.float64, ["C", "W"]),
-            offsets,
-            self.values[index],
-            tuple(
-                rows[index[offsets[i] : offsets[i + 1]] - self.offsets[i]]
-                for i, rows in enumerate(self.covariates)
-            ),
-        )
 
 
 @dataclass(frozen=True)
@@ -156,16 +69,30 @@ class Process:
             m.at(sample.covariates_of(i)) if m.fields else m for i, m in enumerate(marginals)
         )
 
-    def with_primary(self, task: int | None) -> tuple[Process, IntArray]:
-        """Return the process of the first task, alone or with one other.
+    def with_tasks(self, tasks: tuple[int, ...]) -> tuple[Process, IntArray]:
+        """Return the process of the first task, alone or with one other, or of all.
 
         Also where its parameters stand in theta: models that share parameters are coherent.
         """
-        covariance, index = self.covariance.with_primary(task)
-        tasks = [0] if task is None else [0, task]
+        if tasks not in self._parts:
+            self._parts[tasks] = self._of(tasks)
+        return self._parts[tasks]
+
+    @functools.cached_property
+    def _parts(self) -> dict[tuple[int, ...], tuple[Process, IntArray]]:
+        """What was asked of :meth:`with_tasks`: each likelihood asks again."""
+        return {}
+
+    def _of(self, tasks: tuple[int, ...]) -> tuple[Process, IntArray]:
+        if tasks == tuple(range(self.covariance.tasks)):
+            return self, np.arange(self.size)
+        covariance, index = self.covariance.with_tasks(tasks)
         where = [np.arange(self.slices[i].start, self.slices[i].stop) for i in tasks]
         process = Process(covariance, tuple(self.marginals[i] for i in tasks))
         return process, np.concatenate([index, *where])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def bounds(self) -> FloatArray:
         """Return the box of the parameters, (size, 2)."""

@@ -1,76 +1,98 @@
-r"""Exact inference: the likelihood of all observations together, and conditional moments.
+"""The exact solver: one dense covariance of all observations.
 
-.. math:: L(\theta) = \tfrac12 w' (K^{-1} - I) w + \tfrac12 \log|K| - \sum_i \log f(y_i)
-
-with w the normal scores. One factorisation serves the value, every derivative and leave-one-out.
+One factorisation serves the value, every derivative, prediction and leave-one-out. It costs n^3
+operations and two matrices of n^2 numbers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.methods.settings import Settings
 from xcopula.kernels.assembly import contract_lower, cross, lower, scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.linalg import cholesky, inverse_from_cholesky, log_determinant, solve_lower
-from xcopula.process.copula import Moments, Process, Sample
+from xcopula.process import Evidence, Moments, Process, Sample, Targets
+from xcopula.solvers.batches import batches
+from xcopula.solvers.cost import Cost
 
-__all__ = ["Conditioned", "condition", "objective"]
+__all__ = ["Exact", "Factorised"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# What one batch of cross-covariances may take, whatever the size of a chunk.
-BATCH_BYTES = 64 * 2**20
-
-
-def objective(
-    process: Process, sample: Sample, theta: FloatArray, settings: Settings | None = None
-) -> tuple[float, FloatArray]:
-    """Return the negative log-likelihood and its gradient.
-
-    Infinite, with a zero gradient, where a value has no density under its marginal law.
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If the covariance cannot be factorised.
-    """
-    covariance = process.covariance
-    covariance_theta, marginals = theta[: covariance.size], process.laws(theta, sample)
-    blocks = [sample.values[sample.task(i)] for i in range(covariance.tasks)]
-    w = np.concatenate([m.to_normal(y) for m, y in zip(marginals, blocks, strict=True)])
-    log_density = sum(float(m.log_density(y).sum()) for m, y in zip(marginals, blocks, strict=True))
-    if not np.isfinite(w).all() or not np.isfinite(log_density):
-        return np.inf, np.zeros(process.size)
-
-    state = covariance.state(covariance_theta)
-    inputs = scaled_inputs(sample.inputs, state)
-    factor, _ = cholesky(
-        lambda: lower(state, inputs, sample.offsets), lambda: process.describe(theta)
-    )
-    alpha = _solve(factor, w)
-    value = 0.5 * float(w @ (alpha - w)) + 0.5 * log_determinant(factor) - log_density
-
-    inverse = inverse_from_cholesky(factor)
-    by = contract_lower(state, inverse, alpha, inputs, sample.offsets)
-    gradient = np.empty(process.size)
-    gradient[: covariance.size] = covariance.pullback(covariance_theta, by)
-    for i, (marginal, where) in enumerate(zip(marginals, process.slices, strict=True)):
-        by_score, by_density = marginal.sensitivity(blocks[i])
-        task = sample.task(i)
-        gradient[where] = (alpha - w)[task] @ by_score - by_density.sum(axis=0)
-    return value, gradient
-
-
-def _solve(factor: FloatArray, w: FloatArray) -> FloatArray:
-    return solve_lower(factor, solve_lower(factor, w.copy()), transposed=True)
+# The covariance beside its inverse, and the copy that leave-one-out makes.
+_MATRICES = 2
 
 
 @dataclass(frozen=True)
-class Conditioned:
+class Exact:
+    """Solve with the whole covariance matrix: right to the last digit, for some thousand values."""
+
+    name: ClassVar[str] = "exact"
+
+    def prepare(self, process: Process, theta: FloatArray, sample: Sample) -> None:
+        """Prepare nothing: the covariance matrix is all there is."""
+
+    def objective(
+        self, process: Process, sample: Sample, structure: None, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the negative log-likelihood and its gradient.
+
+        Infinite, with a zero gradient, where a value has no density under its marginal law.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If the covariance cannot be factorised.
+        """
+        evidence = Evidence.of(process, sample, theta)
+        if not evidence.possible:
+            return evidence.impossible()
+        state, inputs, factor, _ = _factorise(process, sample, theta)
+        alpha = _solve(factor, evidence.scores.copy())
+        value = evidence.value(alpha, log_determinant(factor))
+        inverse = inverse_from_cholesky(factor)
+        by = contract_lower(state, inverse, alpha, inputs, sample.sites, sample.offsets)
+        return value, evidence.gradient(alpha, by)
+
+    def condition(
+        self, process: Process, sample: Sample, structure: None, theta: FloatArray
+    ) -> Factorised:
+        """Condition the process at theta on a sample."""
+        state, inputs, factor, jitter = _factorise(process, sample, theta)
+        w = process.scores(theta, sample)
+        return Factorised(sample, state, inputs, factor, _solve(factor, w.copy()), w, jitter)
+
+    def cost(self, sizes: Sequence[int]) -> Cost:
+        """Count one dense covariance of all observations: factor and inverse take n^3."""
+        n = float(sum(sizes))
+        return Cost(_MATRICES * 8.0 * n * n, n**3)
+
+
+def _factorise(
+    process: Process, sample: Sample, theta: FloatArray
+) -> tuple[CovarianceState, FloatArray, FloatArray, float]:
+    """Return the covariance at theta, scaled inputs, the lower factor and its jitter."""
+    state = process.covariance.state(theta[: process.covariance.size])
+    inputs = scaled_inputs(sample.inputs, state)
+    factor, jitter = cholesky(
+        lambda: lower(state, inputs, sample.sites, sample.offsets),
+        lambda: process.describe(theta),
+    )
+    return state, inputs, factor, jitter
+
+
+def _solve(factor: FloatArray, rows: FloatArray) -> FloatArray:
+    """Overwrite rows (k, n) by their products with the inverse covariance."""
+    return solve_lower(factor, solve_lower(factor, rows), transposed=True)
+
+
+@dataclass(frozen=True)
+class Factorised:
     """A process conditioned on a sample: one factorisation, any number of predictions."""
 
     sample: Sample
@@ -81,64 +103,70 @@ class Conditioned:
     scores: FloatArray
     jitter: float
 
-    def moments(self, targets: FloatArray, *, nugget: bool = True, task: int = 0) -> Moments:
-        """Return the latent mean and variance of a task at targets (d, m).
-
-        With ``nugget`` the process includes the site's own variation, and so returns the datum at
-        a site where the task was observed; without, it is the smooth signal.
-        """
-        size = targets.shape[1]
-        mean, variance = np.empty(size), np.empty(size)
-        step = max(1, BATCH_BYTES // (8 * self.sample.size))
-        rows = np.empty((min(step, size), self.sample.size))
-        for start in range(0, size, step):
-            where = slice(start, min(start + step, size))
-            mean[where], _ = self.whiten(targets[:, where], nugget=nugget, task=task, out=rows)
-            white = rows[: where.stop - start]
-            variance[where] = self.prior_variance(nugget=nugget, task=task) - np.einsum(
-                "ij,ij->i", white, white
-            )
+    def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
+        """Return the latent mean and variance of a task at targets."""
+        mean, variance = np.empty(targets.size), np.empty(targets.size)
+        prior = self.prior_variance(task=task, nugget=nugget)
+        rows = None
+        for where in batches(targets.size, self.sample.size):
+            if rows is None:
+                rows = np.empty((where.stop, self.sample.size))
+            part = targets.take(where)
+            mean[where], white = self.whiten(part, task=task, nugget=nugget, out=rows)
+            variance[where] = prior - np.einsum("ij,ij->i", white, white)
         # A site that is known exactly ends a rounding error below zero.
         return Moments(mean, np.maximum(variance, 0.0))
 
-    def prior_variance(self, *, nugget: bool = True, task: int = 0) -> float:
+    def means(
+        self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the means (k, m) of a task that other scores (k, n) would give."""
+        alphas = self.solve(scores)
+        out = np.empty((len(scores), targets.size))
+        for where in batches(targets.size, self.sample.size):
+            rows = self._cross(targets.take(where), task, nugget)
+            out[:, where] = alphas @ rows.T
+        return out
+
+    def with_scores(self, scores: FloatArray) -> Factorised:
+        """Return the same process, conditioned on other scores (n,) at the same sites."""
+        return replace(self, scores=scores, alpha=_solve(self.factor, scores.copy()))
+
+    def prior_variance(self, *, task: int = 0, nugget: bool = True) -> float:
         """Return the variance of a task before any data."""
         own = float(self.state.nugget[task, task]) if nugget else 0.0
         return float(self.state.amplitudes[:, task, task].sum()) + own
 
+    def solve(self, rows: FloatArray) -> FloatArray:
+        """Return rows (k, n) times the inverse of the covariance of the data."""
+        return _solve(self.factor, np.array(rows, np.float64, order="C"))
+
     def whiten(
         self,
-        targets: FloatArray,
+        targets: Targets,
         *,
-        nugget: bool = True,
         task: int = 0,
+        nugget: bool = True,
         out: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the mean at targets (d, m), and rows (m, n) of L^-1 k.
+        """Return the mean at targets, and rows (m, n) of L^-1 k.
 
         The inner product of two rows is the covariance that the data explain.
         """
-        points = scaled_inputs(targets, self.state)
-        offsets = self.sample.offsets
-        rows = cross(self.state, points, task, self.inputs, offsets, nugget=nugget, out=out)
+        rows = self._cross(targets, task, nugget, out)
         mean = rows @ self.alpha
         return mean, solve_lower(self.factor, rows)
 
-    def prior(self, targets: FloatArray, others: FloatArray, *, nugget: bool = True) -> FloatArray:
-        """Return the prior covariance (m, k) of the primary at targets and at other points."""
-        points, inputs = scaled_inputs(targets, self.state), scaled_inputs(others, self.state)
-        offsets = np.array([0, others.shape[1]], np.int64)
-        return cross(self.state, points, 0, inputs, offsets, nugget=nugget)
-
-    def information(self, targets: FloatArray, *, nugget: bool = True) -> FloatArray:
-        """Raise ValueError: one joint model does not tell its secondaries apart."""
-        raise ValueError(
-            "method='full' cannot tell what each secondary adds. Fit with method='transductive'."
+    def prior(
+        self, targets: Targets, others: Targets, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the prior covariance (m, k) of a task at targets and at other points."""
+        points, inputs = (scaled_inputs(t.inputs, self.state) for t in (targets, others))
+        offsets = np.zeros(len(self.sample.offsets), np.int64)
+        offsets[task + 1 :] = others.size
+        return cross(
+            self.state, points, targets.sites, task, inputs, others.sites, offsets, nugget=nugget
         )
-
-    def describe(self) -> list[str]:
-        """Return lines for the model's summary."""
-        return []
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, in closed form from the inverse."""
@@ -146,16 +174,22 @@ class Conditioned:
         variance = 1.0 / np.diagonal(inverse)
         return Moments(self.scores - self.alpha * variance, variance)
 
+    def describe(self) -> list[str]:
+        """Return lines for the model's summary."""
+        return []
 
-def condition(
-    process: Process, sample: Sample, theta: FloatArray, settings: Settings | None = None
-) -> Conditioned:
-    """Condition the process at theta on a sample."""
-    covariance_theta, _ = process.split(theta)
-    state = process.covariance.state(covariance_theta)
-    inputs = scaled_inputs(sample.inputs, state)
-    factor, jitter = cholesky(
-        lambda: lower(state, inputs, sample.offsets), lambda: process.describe(theta)
-    )
-    w = process.scores(theta, sample)
-    return Conditioned(sample, state, inputs, factor, _solve(factor, w), w, jitter)
+    def _cross(
+        self, targets: Targets, task: int, nugget: bool, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the covariance (m, n) of a task at targets with the data."""
+        return cross(
+            self.state,
+            scaled_inputs(targets.inputs, self.state),
+            targets.sites,
+            task,
+            self.inputs,
+            self.sample.sites,
+            self.sample.offsets,
+            nugget=nugget,
+            out=out,
+        )

@@ -12,17 +12,21 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.labels.coordinates.axis import Axis
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates.axis import Axis
 
-__all__ = ["EARTH_RADIUS", "CoordinateGroup", "Cycle", "Frame", "Globe"]
+__all__ = ["EARTH_RADIUS", "CoordinateGroup", "Cycle", "Frame", "Globe", "Tolerance"]
 
 FloatArray = npt.NDArray[np.float64]
 
 EARTH_RADIUS = 6371.0  # km
-# Of a cycle's turn, in circumferences. Sites are told apart from 1e-9 of the extent on. A thousand
-# turns rise by 6e-6 of the diameter.
-_RISE = 2e-9
+
+# Rounding to single precision moves a number by at most half of this, relative to its size.
+_SINGLE = 2.0**-23
+# Positions nearer than this, relative to the extent, are one site in any case.
+_SAME = 1e-9
+# Dates are exact; days since an epoch are not, in their last digits.
+_MILLISECOND = 1.0 / 86_400e3
 
 
 class Frame(NamedTuple):
@@ -30,6 +34,13 @@ class Frame(NamedTuple):
 
     centre: FloatArray
     scale: FloatArray
+
+
+class Tolerance(NamedTuple):
+    """How far apart two positions of one site may lie along each coordinate: at most, at least."""
+
+    most: FloatArray
+    least: FloatArray
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,23 @@ class CoordinateGroup:
         scale = extent if self.ard else np.full_like(extent, extent.max())
         return Frame(0.5 * (low + high), scale)
 
+    def places(self, numbers: FloatArray) -> FloatArray:
+        """Turn numbers (axes, m) into positions (k, m) that tell sites apart."""
+        return numbers
+
+    def tolerance(self, places: FloatArray) -> Tolerance:
+        """Return how far apart positions (k, n) of one site may lie.
+
+        At most by what single precision rounds off, since one variable's coordinates may have been
+        stored so; at least by the rounding of the arithmetic.
+        """
+        least = np.full(len(places), _SAME * np.ptp(places, axis=1).max())
+        most = np.maximum(_SINGLE * np.abs(places).max(axis=1), least)
+        for k, axis in enumerate(self.axes):
+            if axis.epoch:
+                most[k] = least[k] = _MILLISECOND
+        return Tolerance(most, least)
+
     def _check_extent(self, extent: FloatArray, count: int) -> None:
         flat = extent == 0.0
         if flat.any():
@@ -104,6 +132,17 @@ class Globe(CoordinateGroup):
             [ring * np.cos(longitude), ring * np.sin(longitude), np.sin(latitude)]
         )
 
+    def places(self, numbers: FloatArray) -> FloatArray:
+        """Turn degrees (2, m) into points (3, m) of the sphere: one site has many longitudes."""
+        return self.embed(numbers)
+
+    def tolerance(self, places: FloatArray) -> Tolerance:
+        """Return how far apart points (3, n) of one site may lie, in km."""
+        least = np.full(3, _SAME * np.ptp(places, axis=1).max())
+        # Longitudes go up to 360 degrees, whatever the size of the points' coordinates.
+        most = np.full(3, EARTH_RADIUS * np.deg2rad(360.0) * _SINGLE / 2.0)
+        return Tolerance(np.maximum(most, least), least)
+
     def frame(self, columns: FloatArray) -> Frame:
         """Return a centre and a scale that turn with the globe."""
         centre = columns.mean(axis=1)
@@ -117,28 +156,26 @@ class Globe(CoordinateGroup):
 class Cycle(CoordinateGroup):
     """A coordinate that returns after a period: chords of a circle of that circumference.
 
-    Turn after turn rises by a hair, too little for any kernel to notice: the same day of another
-    year has the same signal, but is another site, with a nugget of its own.
+    The same day of another year has the same signal, but it is another site, with a nugget of its
+    own: sites are told apart by the coordinate itself.
     """
 
     period: float = 1.0
 
     @property
     def columns(self) -> int:
-        """Number of columns: points in space."""
-        return 3
+        """Number of columns: points of the plane of the circle."""
+        return 2
 
     def embed(self, numbers: FloatArray) -> FloatArray:
-        """Turn numbers (1, m) into points (3, m) of the circle."""
-        turns = numbers[0] / self.period
-        phase = 2.0 * np.pi * turns
-        rise = 2.0 * np.pi * _RISE * turns
-        return (self.period / (2.0 * np.pi)) * np.stack([np.cos(phase), np.sin(phase), rise])
+        """Turn numbers (1, m) into points (2, m) of the circle."""
+        phase = 2.0 * np.pi * numbers[0] / self.period
+        return (self.period / (2.0 * np.pi)) * np.stack([np.cos(phase), np.sin(phase)])
 
     def frame(self, columns: FloatArray) -> Frame:
         """Return the frame of the circle: its diameter is one, wherever the data stand on it."""
-        extent = np.ptp(columns[:2], axis=1).max(keepdims=True)
+        extent = np.ptp(columns, axis=1).max(keepdims=True)
         # Rounding leaves a little between equal phases.
         extent[extent < 1e-9 * self.period] = 0.0
         self._check_extent(extent, columns.shape[1])
-        return Frame(np.zeros(3), np.full(3, self.period / np.pi))
+        return Frame(np.zeros(2), np.full(2, self.period / np.pi))

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.axis import Axis
-from xcopula.labels.coordinates.groups import CoordinateGroup, Globe
+from xcopula.labels.coordinates.groups import CoordinateGroup, Globe, Tolerance
 from xcopula.labels.coordinates.projection import Projection
 from xcopula.labels.coordinates.roles import (
     ROLES,
@@ -21,7 +22,6 @@ from xcopula.labels.coordinates.roles import (
     stated_roles,
 )
 from xcopula.labels.coordinates.times import is_time
-from xcopula.errors import CoordinateError
 
 __all__ = ["CoordinateSystem"]
 
@@ -61,11 +61,25 @@ class CoordinateSystem:
         """First column of each group."""
         return [int(k) for k in np.cumsum([0, *(g.columns for g in self.groups)])[:-1]]
 
+    def _split(self, numbers: FloatArray) -> list[tuple[CoordinateGroup, FloatArray]]:
+        """Give each group its share of numbers (axes, m)."""
+        stops = np.cumsum([len(g.axes) for g in self.groups])
+        return list(zip(self.groups, np.split(numbers, stops[:-1]), strict=True))
+
     def _embed(self, numbers: FloatArray) -> list[FloatArray]:
         """Turn numbers (axes, m) into the columns of each group."""
-        stops = np.cumsum([len(g.axes) for g in self.groups])
-        parts = np.split(numbers, stops[:-1])
-        return [group.embed(part) for group, part in zip(self.groups, parts, strict=True)]
+        return [group.embed(part) for group, part in self._split(numbers)]
+
+    def places(self, coordinates: Sequence[FloatArray]) -> FloatArray:
+        """Turn numbers, an (m,) array for each axis, into positions (k, m) that tell sites apart."""
+        numbers = np.stack([np.asarray(c, np.float64) for c in coordinates])
+        return np.concatenate([group.places(part) for group, part in self._split(numbers)])
+
+    def tolerance(self, coordinates: Sequence[FloatArray]) -> Tolerance:
+        """Return how far apart positions of one site may lie, from numbers of all sites."""
+        numbers = np.stack([np.asarray(c, np.float64) for c in coordinates])
+        each = [group.tolerance(group.places(part)) for group, part in self._split(numbers)]
+        return Tolerance(*map(np.concatenate, zip(*each, strict=True)))
 
     def scaled_to(self, sites: FloatArray) -> CoordinateSystem:
         """Return the system centred on sites (n, axes) and scaled to their extent.

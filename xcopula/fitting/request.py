@@ -1,0 +1,203 @@
+"""What is asked of a fit: checked before any work, then carried through its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.fitting.optimiser import OPTIMIZERS
+from xcopula.kernels import Kernel, resolve_kernel
+from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.labels.observations import Observations
+from xcopula.marginals import Law, Marginal, Recipe
+from xcopula.marginals import resolve as resolve_marginal
+from xcopula.methods import Method, resolve_method
+from xcopula.methods.contract import check_integer
+from xcopula.solvers import Solver, resolve_solver
+
+__all__ = ["Callback", "Request", "check_names", "check_thin"]
+
+FloatArray = npt.NDArray[np.float64]
+Callback = Callable[[int, float, FloatArray], object]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked of a fit.
+
+    Attributes
+    ----------
+    method : Method
+    solver : Solver
+    laws : tuple
+        Marginal law of each variable; None to choose one.
+    kernels : tuple
+        Kernel of each variable; None to choose one.
+    coupling, structures, noise
+        Of the covariance.
+    optimizer : str
+    restarts, seed : int
+    max_hours : float or None
+    callback : callable, optional
+    """
+
+    method: Method
+    solver: Solver
+    laws: tuple[Law | None, ...]
+    kernels: tuple[Kernel | None, ...]
+    coupling: str
+    structures: int
+    noise: str
+    optimizer: str
+    restarts: int
+    seed: int
+    max_hours: float | None
+    callback: Callback | None
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        *,
+        method: object,
+        solver: object,
+        marginals: object,
+        kernels: object,
+        coupling: str,
+        structures: int,
+        noise: str,
+        optimizer: str,
+        restarts: int,
+        seed: int,
+        max_hours: float | None,
+        callback: Callback | None,
+    ) -> Request:
+        """Check the options of a fit of some variables, and resolve their names."""
+        chosen = resolve_method(method)
+        shared = chosen.coupling or coupling
+        return cls(
+            method=chosen,
+            solver=resolve_solver(solver),
+            laws=_laws(chosen, _by_variable("marginals", marginals, names, resolve_marginal)),
+            kernels=_shared(shared, _by_variable("kernels", kernels, names, resolve_kernel)),
+            coupling=shared,
+            structures=check_integer("structures", structures),
+            noise=noise,
+            optimizer=optimizer,
+            restarts=check_integer("restarts", restarts),
+            seed=check_integer("seed", seed),
+            max_hours=max_hours,
+            callback=callback,
+        )
+
+    def __post_init__(self) -> None:
+        hours = self.max_hours
+        if isinstance(hours, bool) or not isinstance(hours, int | float | np.number | None):
+            raise TypeError(f"`max_hours` is a number of hours or None, found {hours!r}.")
+        if hours is not None and not hours > 0.0:
+            raise ValueError(f"`max_hours` is positive, found {hours!r}. None sets no limit.")
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(
+                f"Unknown optimizer {self.optimizer!r}. Choose one of {', '.join(OPTIMIZERS)}."
+            )
+        given = tuple(k for k in self.kernels if k) or (resolve_kernel("matern32"),)
+        Covariance(given, (InputGroup(1),), self.coupling, self.structures, self.noise)
+
+    def covariance(self, kernels: Sequence[Kernel], observations: Observations) -> Covariance:
+        """Return the covariance of some tasks with these kernels."""
+        groups = input_groups(observations)
+        return Covariance(tuple(kernels), groups, self.coupling, self.structures, self.noise)
+
+    def progress(self) -> Callback | None:
+        """Return the callback as the optimiser calls it: with what it minimises."""
+        callback = self.callback
+        return callback and (lambda k, value, theta: callback(k, -value, theta))
+
+
+def input_groups(observations: Observations) -> tuple[InputGroup, ...]:
+    """Return the columns of each group of coordinates, as the covariance wants them."""
+    return tuple(InputGroup(g.columns, g.ard) for g in observations.coordinates.groups)
+
+
+def check_names(primary: str, secondary: str | Sequence[str]) -> list[str]:
+    """Return the names of all variables, the primary first."""
+    others = [secondary] if isinstance(secondary, str) else list(secondary or ())
+    names = [primary, *others]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"Variables are named by strings, found {name!r}.")
+    if primary in others:
+        raise ValueError(
+            f"The primary {primary!r} is also listed among the secondaries {others}. "
+            "Name it once, as the primary."
+        )
+    if len(set(others)) < len(others):
+        raise ValueError(f"A secondary is listed twice: {others}.")
+    return names
+
+
+def check_thin(thin: Any) -> Any:
+    """Return how the data are to be thinned, if all steps are whole numbers."""
+    for step in thin.values() if isinstance(thin, Mapping) else [thin]:
+        if step is not None:
+            check_integer("thin", step, least=1)
+    return thin
+
+
+def _by_variable(
+    what: str, spec: object, names: Sequence[str], resolve: Callable[[Any], Any]
+) -> list[Any]:
+    """Give each variable its own specification; None stands for "auto"."""
+    if isinstance(spec, Mapping):
+        unknown = [n for n in spec if n not in names]
+        if unknown:
+            raise KeyError(
+                f"`{what}` names {unknown}; the variables of the model are {list(names)}."
+            )
+        each = [spec.get(n, "auto") for n in names]
+    else:
+        each = [spec] * len(names)
+    return [None if isinstance(s, str) and s == "auto" else resolve(s) for s in each]
+
+
+def _shared(coupling: str, kernels: list[Kernel | None]) -> tuple[Kernel | None, ...]:
+    """Give all variables the kernel that one was given, where the coupling shares it."""
+    given = {k for k in kernels if k is not None}
+    if coupling == "convolution" or len(given) != 1:
+        return tuple(kernels)
+    return tuple(given) * len(kernels)
+
+
+def _laws(method: Method, laws: list[Law | None]) -> tuple[Law | None, ...]:
+    """Give the law that a method asks for to the variables that have none."""
+    for law in laws:
+        if isinstance(law, Marginal) and law.fields:
+            raise TypeError(
+                f"The law {law.name!r} is fitted to the fields of other data. Give its recipe, "
+                "`regress(...)` or `by(...)`, to fit it anew."
+            )
+    only = method.law
+    if only is None:
+        return tuple(laws)
+    allowed = [_of_family(law, only) for law in laws]
+    other = {law.name for law, own in zip(laws, allowed, strict=True) if law and own is None}
+    if other:
+        raise ValueError(
+            f"method={method.name!r} has {only} marginals, found {sorted(other)}. "
+            "Leave `marginals` out, or choose another method."
+        )
+    return tuple(allowed)
+
+
+def _of_family(law: Law | None, only: str) -> Law | None:
+    """Return a law of the only family that a method knows, or None if it is of another."""
+    if law is None:
+        return resolve_marginal(only)
+    if isinstance(law, Recipe):
+        own = [r for r in law.candidates() if r.family is not None and r.family.name == only]
+        return own[0] if own else None
+    return law if law.name == only else None

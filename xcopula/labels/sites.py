@@ -1,0 +1,56 @@
+"""Number the sites of labelled data: one number for each, with one tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.labels.coordinates import CoordinateSystem
+from xcopula.process import Sites, number_sites
+
+__all__ = ["find_sites"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def find_sites(
+    system: CoordinateSystem, positions: Sequence[FloatArray]
+) -> tuple[Sites, list[IntArray]]:
+    """Number the sites of some variables.
+
+    Coordinates that differ by the rounding of single precision are one site. Where the sites of
+    one variable lie closer than that, half their smallest distance tells sites apart.
+
+    Parameters
+    ----------
+    system : CoordinateSystem
+    positions : sequence of ndarray (n_i, axes)
+        Coordinates of each variable as numbers.
+
+    Returns
+    -------
+    Sites
+    list of ndarray (n_i,), int64
+        The number of each observation's site.
+    """
+    both = system.tolerance(list(np.concatenate(positions).T))
+    each = [system.places(list(p.T)) for p in positions]
+    share = min(_closest(places, both.most, both.least) for places in each)
+    tolerance = np.maximum(both.most * share, both.least)
+    sites, numbers = number_sites(np.concatenate(each, axis=1), tolerance)
+    return sites, np.split(numbers, np.cumsum([len(p) for p in positions])[:-1])
+
+
+def _closest(places: FloatArray, most: FloatArray, least: FloatArray) -> float:
+    """Return half the smallest distance between sites of a variable, in tolerances; at most one."""
+    from scipy.spatial import cKDTree
+
+    sites, _ = number_sites(places, least)
+    _, first = np.unique(sites.numbers, return_index=True)
+    points = (sites.places[:, first] / most[:, None]).T
+    tree = cKDTree(points, balanced_tree=False, compact_nodes=False)
+    distance, _ = tree.query(points, k=[2], p=np.inf, distance_upper_bound=2.0)
+    return min(1.0, 0.5 * float(distance.min()))

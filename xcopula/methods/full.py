@@ -1,0 +1,52 @@
+"""The full method: one Gaussian model of all variables together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.methods.contract import Method
+from xcopula.methods.part import Part
+from xcopula.process import Process, Sample
+from xcopula.solvers import Cost, Gaussian, Solver
+
+__all__ = ["Full"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Full(Method):
+    """Maximise the likelihood of all variables together, and predict from all at once.
+
+    Examples
+    --------
+    >>> Full().name
+    'full'
+    """
+
+    name: ClassVar[str] = "full"
+
+    def prepare(self, solver: Solver, process: Process, theta: FloatArray, sample: Sample) -> Part:
+        """Prepare the one model there is."""
+        return Part.of(solver, process, theta, sample)
+
+    def objective(
+        self, process: Process, sample: Sample, structure: Part, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the negative log-likelihood and its gradient."""
+        return structure.objective(process, theta)
+
+    def condition(
+        self, process: Process, sample: Sample, structure: Part, theta: FloatArray
+    ) -> Gaussian:
+        """Condition the process at theta on all observations."""
+        return structure.condition(process, theta)
+
+    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
+        """Estimate one model of all observations."""
+        return solver.cost(sizes)

@@ -1,0 +1,91 @@
+"""Sub-models: some tasks or some observations, with the solver that evaluates them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.methods.parallel import in_parallel
+from xcopula.process import Process, Sample
+from xcopula.solvers import Gaussian, Solver
+
+__all__ = ["Part", "condition_each", "total"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A Gaussian sub-model.
+
+    Attributes
+    ----------
+    solver : Solver
+    tasks : tuple of int
+        Tasks of the whole process that it has.
+    sample : Sample
+        Its observations.
+    structure : object
+        What the solver made of them.
+    """
+
+    solver: Solver
+    tasks: tuple[int, ...]
+    sample: Sample
+    structure: Any
+
+    @classmethod
+    def of(
+        cls,
+        solver: Solver,
+        process: Process,
+        theta: FloatArray,
+        sample: Sample,
+        tasks: tuple[int, ...] | None = None,
+    ) -> Part:
+        """Make the sub-model of some tasks of a sample; of all by default."""
+        own = tuple(range(sample.tasks)) if tasks is None else tasks
+        chosen = sample.select(own)
+        sub, index = process.with_tasks(own)
+        return cls(solver, own, chosen, solver.prepare(sub, theta[index], chosen))
+
+    def objective(self, process: Process, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return its negative log-likelihood, and the gradient by all of theta."""
+        sub, index = process.with_tasks(self.tasks)
+        value, by_part = self.solver.objective(sub, self.sample, self.structure, theta[index])
+        if sub is process:
+            return value, by_part
+        gradient = np.zeros(process.size)
+        gradient[index] = by_part
+        return value, gradient
+
+    def condition(self, process: Process, theta: FloatArray) -> Gaussian:
+        """Condition it on its observations."""
+        sub, index = process.with_tasks(self.tasks)
+        return self.solver.condition(sub, self.sample, self.structure, theta[index])
+
+
+def total(
+    parts: Sequence[Part], counts: Sequence[float], process: Process, theta: FloatArray
+) -> tuple[float, FloatArray]:
+    """Add up the objectives of sub-models, each as often as it counts."""
+    counted = [(part, c) for part, c in zip(parts, counts, strict=True) if c != 0.0]
+    results = in_parallel(lambda part: part.objective(process, theta), [(p,) for p, _ in counted])
+    if not all(np.isfinite(value) for value, _ in results):
+        return np.inf, np.zeros(process.size)
+    value, gradient = 0.0, np.zeros(process.size)
+    for (_, count), (nll, by_theta) in zip(counted, results, strict=True):
+        value += count * nll
+        gradient += count * by_theta
+    return value, gradient
+
+
+def condition_each(
+    parts: Sequence[Part], process: Process, theta: FloatArray
+) -> tuple[Gaussian, ...]:
+    """Condition every sub-model on its own observations."""
+    return tuple(in_parallel(lambda part: part.condition(process, theta), [(p,) for p in parts]))

@@ -1,0 +1,86 @@
+"""How a result is cut into blocks: by what is asked, by the target's own chunks, or not at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from xcopula.errors import PerformanceWarning
+from xcopula.warn import warn_user
+
+__all__ = ["Chunks", "Layout", "Target", "check_layout", "choose_chunks", "own_chunks"]
+
+Chunks = int | str | Mapping[str, Any] | None
+Layout = Mapping[Hashable, tuple[int, ...]]
+Target = xr.Dataset | xr.DataArray
+
+# Beyond these a lazy request is warned of: schedulers take about a millisecond for a block, and
+# a worker holds a few blocks at a time.
+_MOST_BLOCKS = 10_000
+_LARGEST_BLOCK_BYTES = 2**30
+# A block of so many cells takes seconds, and some tens of megabytes.
+_GOOD_CELLS = 2**20
+
+
+def own_chunks(target: Target, used: Sequence[xr.DataArray]) -> dict[Hashable, tuple[int, ...]]:
+    """Return the chunks of each dim: of what the prediction reads, else of any variable."""
+    found: dict[Hashable, tuple[int, ...]] = {}
+    others = [target] if isinstance(target, xr.DataArray) else target.variables.values()
+    for array in [*used, *others]:
+        for dim, chunks in array.chunksizes.items():
+            found.setdefault(dim, chunks)
+    return found
+
+
+def choose_chunks(
+    own: Layout,
+    dims: tuple[Hashable, ...],
+    sizes: Mapping[Hashable, int],
+    chunks: Chunks,
+    cell_bytes: int,
+) -> dict[Hashable, tuple[int, ...]] | None:
+    """Return the chunks of each dim, or None for a result in memory."""
+    if not dims or (chunks is None and not any(d in own for d in dims)):
+        return None
+    from dask.array.core import normalize_chunks
+
+    if isinstance(chunks, Mapping):
+        unknown = [d for d in chunks if d not in dims]
+        if unknown:
+            raise ValueError(f"`chunks` names {unknown}; the dims of the result are {list(dims)}.")
+        wanted = tuple(chunks.get(str(d), own.get(d, -1)) for d in dims)
+    elif chunks is None:
+        wanted = tuple(own.get(d, -1) for d in dims)
+    else:
+        wanted = (chunks,) * len(dims)
+    shape = tuple(sizes[d] for d in dims)
+    # "auto" counts all that a block holds, so that it stays within dask's ``array.chunk-size``.
+    found = normalize_chunks(wanted, shape, dtype=np.dtype(f"V{cell_bytes}"))
+    return dict(zip(dims, found, strict=True))
+
+
+def check_layout(layout: Layout, cell_bytes: int) -> None:
+    """Warn of far too many blocks, or far too large ones, and name better chunks."""
+    count = math.prod(len(c) for c in layout.values())
+    largest = math.prod(max(c, default=0) for c in layout.values())
+    if count > _MOST_BLOCKS:
+        found = (
+            f"{count:,} blocks; more than {_MOST_BLOCKS:,} keep the scheduler busier than the work"
+        )
+    elif largest * cell_bytes > _LARGEST_BLOCK_BYTES:
+        size = largest * cell_bytes / 2**30
+        found = f"blocks of {largest:,} cells; each takes {size:.1f} GiB, and several run at a time"
+    else:
+        return
+    from dask.array.core import normalize_chunks
+
+    shape = tuple(sum(c) for c in layout.values())
+    cells = max(_GOOD_CELLS, 2 * math.prod(shape) // _MOST_BLOCKS)
+    limit = min(cells * cell_bytes, _LARGEST_BLOCK_BYTES)
+    better = normalize_chunks("auto", shape, limit=limit, dtype=np.dtype(f"V{cell_bytes}"))
+    chunks = {d: max(c) for d, c in zip(layout, better, strict=True)}
+    warn_user(f"The prediction has {found}. Give `chunks={chunks}`.", PerformanceWarning)

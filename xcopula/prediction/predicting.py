@@ -1,0 +1,227 @@
+"""Predict any variable of a model, fitted or still a graph, on any labelled target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from xcopula.labels.coordinates import CoordinateSystem, find_projection
+from xcopula.labels.observations import Variable
+from xcopula.methods import Method
+from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunks, own_chunks
+from xcopula.prediction.posterior import Posterior
+from xcopula.prediction.predictor import Predictor
+from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
+
+__all__ = ["Predicting", "posterior", "predict"]
+
+_OF = ("observation", "signal")
+
+
+class Predicting:
+    """What a fitted model and one that is still a graph have in common: they predict."""
+
+    if TYPE_CHECKING:  # properties here would stand in the way of fields of the same name
+
+        @property
+        def variables(self) -> tuple[Variable, ...]:
+            """The variables of the model, the primary first."""
+
+        @property
+        def coordinates(self) -> CoordinateSystem:
+            """The inputs of the model; their scale may still be unknown."""
+
+        @property
+        def method(self) -> Method:
+            """How the model was, or will be, fitted."""
+
+    @property
+    def predictor(self) -> Predictor | None:
+        """What predicts, or None if it is still to be computed."""
+        raise NotImplementedError
+
+    def predictor_node(self) -> Any:
+        """Return what predicts as a delayed object, for a graph."""
+        raise NotImplementedError
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the variables, the primary first."""
+        return tuple(v.name for v in self.variables)
+
+    def task(self, variable: str | None) -> int:
+        """Return the number of a variable; that of the primary by default.
+
+        Raises
+        ------
+        KeyError
+            If the model has no such variable.
+        """
+        if variable is None:
+            return 0
+        if variable not in self.tasks:
+            raise KeyError(
+                f"The model has no variable {variable!r}; it has {list(self.tasks)}. "
+                "Fit one that has it."
+            )
+        return self.tasks.index(variable)
+
+    def predict(
+        self,
+        target: Target,
+        quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
+        *,
+        variable: str | None = None,
+        chunks: Chunks = None,
+        of: str = "observation",
+        mask: str | xr.DataArray | None = None,
+    ) -> xr.Dataset:
+        """Predict quantiles of a variable; see :func:`xcopula.predict`."""
+        return predict(self, target, quantiles, variable=variable, chunks=chunks, of=of, mask=mask)
+
+    def posterior(
+        self,
+        target: Target,
+        *,
+        variable: str | None = None,
+        chunks: Chunks = None,
+        of: str = "observation",
+        mask: str | xr.DataArray | None = None,
+    ) -> Posterior:
+        """Return the full posterior of a variable; see :func:`xcopula.predict`."""
+        return posterior(self, target, variable=variable, chunks=chunks, of=of, mask=mask)
+
+
+def predict(
+    model: Predicting,
+    target: Target,
+    quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
+    *,
+    variable: str | None = None,
+    chunks: Chunks = None,
+    of: str = "observation",
+    mask: str | xr.DataArray | None = None,
+) -> xr.Dataset:
+    """Predict quantiles of a variable.
+
+    Parameters
+    ----------
+    model : CopulaModel or LazyModel
+    target : Dataset or DataArray
+        Carries the model's coordinates, by CF role or by name: dims of a grid, 2-D coordinates of a
+        curvilinear one, coordinates of scattered points, or scalars; and the fields that the
+        variable's law varies with, if any. Cells with a NaN coordinate or field come back as NaN.
+    quantiles : float or sequence of float
+        Levels strictly between 0 and 1.
+    variable : str, optional
+        Which variable of the model; the primary by default. A transductive model predicts a
+        secondary from its pair with the primary.
+    chunks : int, str or mapping, optional
+        Chunks of the result, which is then lazy. None follows the target: lazy where it is
+        chunked, in memory where it is not.
+    of : {"observation", "signal"}
+        What is predicted: a value as it would be observed, or the signal without the nugget. At a
+        site where the variable was observed, the former is that very value.
+    mask : str or DataArray, optional
+        Boolean, or the name of a variable of the target: False cells are NaN and cost nothing.
+
+    Returns
+    -------
+    Dataset
+        The variable with a first dim ``quantile`` (a scalar coordinate for one number), the
+        target's dims and coordinates, and the attributes that it had in the training data.
+
+    Raises
+    ------
+    CoordinateError
+        If the target lacks a coordinate, or has other units, another calendar or projection.
+    FieldError
+        If it lacks a field of the law, or has a group that the training data never had.
+    KeyError
+        If the model has no such variable.
+    ValueError
+        If a level, ``of`` or the mask is not valid.
+    """
+    asked = _Asked(model, target, model.task(variable), of, mask)
+    return asked.posterior(chunks, np.size(quantiles)).quantile(quantiles).to_dataset()
+
+
+def posterior(
+    model: Predicting,
+    target: Target,
+    *,
+    variable: str | None = None,
+    chunks: Chunks = None,
+    of: str = "observation",
+    mask: str | xr.DataArray | None = None,
+) -> Posterior:
+    """Return the full posterior of a variable on a target; see :func:`predict`."""
+    return _Asked(model, target, model.task(variable), of, mask).posterior(chunks, 1)
+
+
+class _Asked:
+    """What was asked of a model: checked, with the cells found."""
+
+    def __init__(
+        self,
+        model: Predicting,
+        target: Target,
+        task: int,
+        of: str,
+        mask: str | xr.DataArray | None,
+    ) -> None:
+        if of not in _OF:
+            raise ValueError(f"`of` is one of {_OF}, found {of!r}.")
+        if not isinstance(target, xr.Dataset | xr.DataArray):
+            raise TypeError(f"The target is a Dataset or DataArray, found {type(target).__name__}.")
+        self.model, self.target, self.task = model, target, task
+        self.nugget = of == "observation"
+        self.variable = model.variables[task]
+        self.projection = find_projection(target)
+        model.coordinates.check_projection(self.projection, "The target")
+        self.cells: Cells = find_cells(target, self.variable, model.coordinates, mask)
+
+    def posterior(self, chunks: Chunks, results: int) -> Posterior:
+        """Evaluate the latent moments, now or lazily, for so many results of each cell."""
+        cells, model = self.cells, self.model
+        used = [*cells.coordinates, cells.mask, *cells.fields]
+        # What a block holds of a cell: its coordinates, the latent mean and deviation, the results.
+        cell_bytes = 8 * (len(cells.coordinates) + 2 + len(cells.fields) + results)
+        layout = choose_chunks(
+            own_chunks(self.target, used), cells.dims, cells.sizes, chunks, cell_bytes
+        )
+        predictor: Any
+        if layout is None and model.predictor is not None:
+            predictor = model.predictor
+            warn_of_lost_cells(cells.coordinates)
+        else:
+            # One node for the model and what is conditioned on it: blocks refer to it.
+            predictor = model.predictor_node()
+            layout = layout or {d: (cells.sizes[d],) for d in cells.dims}
+            check_layout(layout, cell_bytes)
+        query = cells.query(layout, self.task, nugget=self.nugget)
+        coords, attrs = self._labels()
+        return Posterior(
+            tasks=model.tasks,
+            method=model.method,
+            query=query,
+            predictor=predictor,
+            moments=query.evaluate(predictor, "latent", 2),
+            coords=coords,
+            attrs=attrs,
+        )
+
+    def _labels(self) -> tuple[dict[Any, xr.DataArray], dict[str, Any]]:
+        """Return the coordinates and the attributes of the result."""
+        coords, attrs = dict(self.cells.kept), dict(self.variable.attrs)
+        found = self.projection
+        # The result is on the target's grid; where that says nothing, on the training data's.
+        if attrs.pop("grid_mapping", None) and found is None:
+            found = self.model.coordinates.grid_mapping
+        if found is not None:
+            attrs["grid_mapping"] = found.name
+            coords[found.name] = found.to_coordinate()
+        return coords, attrs

@@ -1,0 +1,87 @@
+r"""What a sample says at given parameters, whatever evaluates its covariance.
+
+.. math:: L(\theta) = \tfrac12 w' (K^{-1} - I) w + \tfrac12 \log|K| - \sum_i \log f(y_i)
+
+The normal scores w and the densities are the marginal laws' part, written here once; a solver adds
+:math:`\alpha = K^{-1} w`, the determinant, and the derivatives by the covariance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.kernels.covariance import Contraction
+from xcopula.marginals.base import Marginal
+from xcopula.process.copula import Process
+from xcopula.process.sample import Sample
+
+__all__ = ["Evidence"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Normal scores and log density of a sample at theta.
+
+    Attributes
+    ----------
+    process : Process
+    sample : Sample
+    theta : ndarray
+    laws : tuple of Marginal
+        At theta, each bound to its rows if it varies.
+    scores : ndarray (n,)
+    log_density : float
+    """
+
+    process: Process
+    sample: Sample
+    theta: FloatArray
+    laws: tuple[Marginal, ...]
+    scores: FloatArray
+    log_density: float
+
+    @classmethod
+    def of(cls, process: Process, sample: Sample, theta: FloatArray) -> Evidence:
+        """Evaluate the laws of a process at theta."""
+        laws = process.laws(theta, sample)
+        values = [sample.values[sample.task(i)] for i in range(sample.tasks)]
+        pairs = list(zip(laws, values, strict=True))
+        return cls(
+            process=process,
+            sample=sample,
+            theta=theta,
+            laws=laws,
+            scores=np.concatenate([law.to_normal(y) for law, y in pairs]),
+            log_density=sum(float(law.log_density(y).sum()) for law, y in pairs),
+        )
+
+    @property
+    def possible(self) -> bool:
+        """Whether every value has a density under its law."""
+        return bool(np.isfinite(self.log_density) and np.isfinite(self.scores).all())
+
+    def impossible(self) -> tuple[float, FloatArray]:
+        """Return what an objective returns where a value has no density."""
+        return np.inf, np.zeros(self.process.size)
+
+    def value(self, alpha: FloatArray, log_determinant: float) -> float:
+        """Return the negative log-likelihood, with alpha = K^-1 w and log|K|."""
+        w = self.scores
+        return 0.5 * float(w @ (alpha - w)) + 0.5 * log_determinant - self.log_density
+
+    def gradient(self, alpha: FloatArray, by: Contraction) -> FloatArray:
+        """Return the gradient by theta, given the derivatives by the covariance."""
+        process, covariance = self.process, self.process.covariance
+        gradient = np.empty(process.size)
+        gradient[: covariance.size] = covariance.pullback(self.theta[: covariance.size], by)
+        for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
+            task = self.sample.task(i)
+            by_score, by_density = law.sensitivity(self.sample.values[task])
+            pull = (alpha - self.scores)[task]
+            gradient[where] = pull @ by_score - by_density.sum(axis=0)
+        return gradient

@@ -1,0 +1,178 @@
+"""Observations and targets as arrays, and the moments that are asked of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.process.sites import NO_SITE, number_sites
+
+__all__ = ["Moments", "Sample", "Targets"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Inputs without labels have unit extent: nearer than this, two of them are one site.
+_SAME_SITE = 1e-9
+
+
+class Moments(NamedTuple):
+    """Mean and variance of the latent process at targets, each (m,)."""
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Points where a process is asked for.
+
+    Attributes
+    ----------
+    inputs : ndarray (d, m)
+        Scaled like those of the sample.
+    sites : ndarray (m,), int64
+        Numbers of the sites of the data at which they stand; -1 elsewhere.
+    """
+
+    inputs: FloatArray
+    sites: IntArray
+
+    @classmethod
+    def nowhere(cls, inputs: FloatArray) -> Targets:
+        """Return points that are no site of the data."""
+        return cls(inputs, np.full(inputs.shape[1], NO_SITE, np.int64))
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return self.sites.size
+
+    def take(self, which: slice | npt.NDArray[np.bool_] | IntArray) -> Targets:
+        """Return some of the points."""
+        return Targets(np.ascontiguousarray(self.inputs[:, which]), self.sites[which])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Observations of all tasks, sorted by task.
+
+    Attributes
+    ----------
+    inputs : ndarray (d, n)
+        Coordinates, centred and scaled to about unit extent.
+    offsets : ndarray (t + 1,)
+        Task i has columns ``offsets[i]:offsets[i + 1]``.
+    values : ndarray (n,)
+    sites : ndarray (n,), int64
+        Observations with one number stand at one site, and share its nugget.
+    covariates : tuple of ndarray (n_i, c_i)
+        What the tasks' marginal laws vary with, for each task; empty where none varies.
+    """
+
+    inputs: FloatArray
+    offsets: IntArray
+    values: FloatArray
+    sites: IntArray
+    covariates: tuple[FloatArray, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Sequence[FloatArray],
+        values: Sequence[FloatArray],
+        covariates: Sequence[FloatArray] | None = None,
+        sites: IntArray | None = None,
+    ) -> Sample:
+        """Join the tasks' inputs, each (n_i, d), values, and covariates, each (n_i, c_i).
+
+        Sites that are not numbered yet are told apart by their inputs.
+        """
+        joined = np.require(np.concatenate(inputs).T, np.float64, ["C", "W"])
+        if sites is None:
+            _, sites = number_sites(joined, np.full(len(joined), _SAME_SITE))
+        return cls(
+            inputs=joined,
+            offsets=np.cumsum([0, *map(len, values)], dtype=np.int64),
+            values=np.concatenate(values),
+            sites=sites,
+            covariates=tuple(covariates or ()),
+        )
+
+    def __post_init__(self) -> None:
+        sizes = np.diff(self.offsets).tolist()
+        shapes = [c.shape for c in self.covariates]
+        if shapes and [s[:1] for s in shapes if len(s) == 2] != [(n,) for n in sizes]:
+            raise ValueError(
+                f"Each observation has a row of covariates: the tasks have {sizes} observations, "
+                f"the covariates have shapes {shapes}."
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of observations."""
+        return self.values.size
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of observations of each task."""
+        return [int(n) for n in np.diff(self.offsets)]
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.offsets) - 1
+
+    def task(self, i: int) -> slice:
+        """Return where the observations of a task stand."""
+        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def covariates_of(self, i: int) -> FloatArray:
+        """Return the covariates (n_i, c_i) of a task; c_i is 0 where it has none."""
+        if not self.covariates:
+            return np.empty((int(self.offsets[i + 1] - self.offsets[i]), 0))
+        return self.covariates[i]
+
+    def targets(self, which: slice | IntArray) -> Targets:
+        """Return the sites of some observations as targets."""
+        return Targets(np.ascontiguousarray(self.inputs[:, which]), self.sites[which])
+
+    def observed(self, task: int, sites: IntArray) -> IntArray:
+        """Return which observation (m,) of a task stands at each of some sites; -1 for none."""
+        where = self.task(task)
+        own = self.sites[where]
+        order = np.argsort(own, kind="stable")
+        place = np.minimum(np.searchsorted(own, sites, sorter=order), max(own.size - 1, 0))
+        if own.size == 0:
+            return np.full(sites.shape, NO_SITE, np.int64)
+        found = order[place]
+        return np.where(own[found] == sites, found + where.start, NO_SITE).astype(np.int64)
+
+    def select(self, tasks: Sequence[int]) -> Sample:
+        """Return the sample of some tasks, in that order."""
+        if list(tasks) == list(range(self.tasks)):
+            return self
+        return Sample.of(
+            [self.inputs[:, self.task(i)].T for i in tasks],
+            [self.values[self.task(i)] for i in tasks],
+            [self.covariates[i] for i in tasks] if self.covariates else None,
+            np.concatenate([self.sites[self.task(i)] for i in tasks]),
+        )
+
+    def take(self, index: IntArray) -> Sample:
+        """Return the sample of some observations, by their numbers in increasing order."""
+        offsets = np.searchsorted(index, self.offsets).astype(np.int64)
+        return Sample(
+            np.require(self.inputs[:, index], np.float64, ["C", "W"]),
+            offsets,
+            self.values[index],
+            self.sites[index],
+            tuple(
+                rows[index[offsets[i] : offsets[i + 1]] - self.offsets[i]]
+                for i, rows in enumerate(self.covariates)
+            ),
+        )

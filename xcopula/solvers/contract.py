@@ -1,0 +1,106 @@
+"""What a solver is: how one Gaussian sample is evaluated and conditioned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.process import Moments, Process, Sample, Targets
+from xcopula.solvers.cost import Cost
+
+__all__ = ["Conditioned", "Gaussian", "Solver"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Conditioned(Protocol):
+    """A process conditioned on a sample: what every method and every solver gives.
+
+    Any task can be asked for; the first is the primary. With ``nugget`` the process is that of an
+    observation, which at a site where the task was observed is the datum itself; without, it is
+    the smooth signal.
+    """
+
+    def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
+        """Return the latent mean and variance of a task at targets (m)."""
+
+    def means(
+        self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the means (k, m) that other scores (k, n) in place of the data's would give.
+
+        The mean is linear in the scores. Draws and new data are conditioned by it.
+        """
+
+    def leave_one_out(self) -> Moments:
+        """Return the moments (n,) of each observation's score given all others."""
+
+    def describe(self) -> list[str]:
+        """Return lines for the model's summary."""
+
+
+class Gaussian(Conditioned, Protocol):
+    """One Gaussian sample, conditioned by a solver: the means of other methods build on it."""
+
+    @property
+    def sample(self) -> Sample:
+        """The observations."""
+
+    @property
+    def scores(self) -> FloatArray:
+        """Their normal scores (n,)."""
+
+    @property
+    def jitter(self) -> float:
+        """What had to be added to the diagonal of the covariance, zero as a rule."""
+
+    def with_scores(self, scores: FloatArray) -> Gaussian:
+        """Return the same process, conditioned on other scores (n,) at the same sites."""
+
+    def prior_variance(self, *, task: int = 0, nugget: bool = True) -> float:
+        """Return the variance of a task before any data."""
+
+    def solve(self, rows: FloatArray) -> FloatArray:
+        """Return rows (k, n) times the inverse of the covariance of the data."""
+
+    def whiten(
+        self, targets: Targets, *, task: int = 0, nugget: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the mean (m,), and rows (m, r) whose products are the covariance explained."""
+
+    def prior(
+        self, targets: Targets, others: Targets, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the prior covariance (m, k) of a task at targets and at other points."""
+
+
+class Solver(Protocol):
+    """How one Gaussian sample is evaluated and conditioned: a frozen object with its own options.
+
+    A *structure* is what a solver makes of a sample once, such as lists of neighbours, and again
+    when length scales are known; it does not depend on the marginal laws.
+    """
+
+    name: ClassVar[str]
+
+    def prepare(self, process: Process, theta: FloatArray, sample: Sample) -> Any:
+        """Return the structure of a sample, made for parameters near theta."""
+
+    def objective(
+        self, process: Process, sample: Sample, structure: Any, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the negative log-likelihood and its gradient.
+
+        Infinite, with a zero gradient, where a value has no density under its law.
+        """
+
+    def condition(
+        self, process: Process, sample: Sample, structure: Any, theta: FloatArray
+    ) -> Gaussian:
+        """Condition the process at theta on a sample."""
+
+    def cost(self, sizes: Sequence[int]) -> Cost:
+        """Estimate an evaluation from the number of observations of each task."""

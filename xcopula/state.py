@@ -1,0 +1,110 @@
+"""Take state apart into plain values, and put it together again.
+
+State is held by frozen dataclasses and named tuples. Taken apart, each becomes a mapping of its
+fields with the name of its class under ``"class"``; what is left are arrays, numbers, texts, None,
+and lists and mappings of these. Nothing else is state: what is derived is computed anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["freeze", "put_together", "take_apart"]
+
+_PLAIN = (str, bool, int, float, type(None), np.ndarray)
+_CLASS, _TUPLE = "class", "tuple"
+
+
+def take_apart(state: Any) -> Any:
+    """Return state as plain values.
+
+    Raises
+    ------
+    TypeError
+        If something in it is neither plain nor held by a dataclass or a named tuple.
+    """
+    if isinstance(state, np.generic):
+        return state.item()
+    if isinstance(state, _PLAIN):
+        return state
+    if isinstance(state, type):
+        return {_CLASS: "type", "name": _name(state)}
+    if isinstance(state, list):
+        return [take_apart(part) for part in state]
+    if isinstance(state, Mapping):
+        # Pairs: a key may be any text, "class" too.
+        return {_CLASS: "dict", "items": [[str(k), take_apart(v)] for k, v in state.items()]}
+    if type(state) is tuple:
+        return {_CLASS: _TUPLE, "items": [take_apart(part) for part in state]}
+    fields = dict(_fields(state))
+    if not fields and not dataclasses.is_dataclass(state):
+        raise TypeError(f"{type(state).__name__} holds state that cannot be taken apart: {state!r}")
+    return {_CLASS: _name(type(state)), **{k: take_apart(v) for k, v in fields.items()}}
+
+
+def put_together(plain: Any, classes: Mapping[str, type]) -> Any:
+    """Return the state that :func:`take_apart` took apart.
+
+    Parameters
+    ----------
+    plain : object
+    classes : mapping of str to type
+        The classes that may be made, by the names they were given: nothing else is.
+
+    Raises
+    ------
+    KeyError
+        If a class is not among them.
+    """
+    if isinstance(plain, list):
+        return [put_together(part, classes) for part in plain]
+    if not isinstance(plain, dict):
+        return plain
+    name = plain[_CLASS]
+    if name == _TUPLE:
+        return tuple(put_together(part, classes) for part in plain["items"])
+    if name == "dict":
+        return {k: put_together(v, classes) for k, v in plain["items"]}
+    if name == "type":
+        return _find(plain["name"], classes)
+    values = {k: put_together(v, classes) for k, v in plain.items() if k != _CLASS}
+    return _find(name, classes)(**values)
+
+
+def _find(name: str, classes: Mapping[str, type]) -> type:
+    if name not in classes:
+        raise KeyError(f"Unknown class {name!r}; known are {sorted(classes)}.")
+    return classes[name]
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _fields(state: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a dataclass or a named tuple."""
+    if dataclasses.is_dataclass(state) and not isinstance(state, type):
+        for field in dataclasses.fields(state):
+            if field.init:
+                yield field.name, getattr(state, field.name)
+    elif isinstance(state, tuple):
+        yield from getattr(state, "_asdict", dict)().items()
+
+
+def freeze(state: Any) -> None:
+    """Make every array in some state read-only."""
+    if isinstance(state, np.ndarray):
+        state.flags.writeable = False
+    elif isinstance(state, list | tuple):
+        for part in state:
+            freeze(part)
+    elif isinstance(state, Mapping):
+        for part in state.values():
+            freeze(part)
+    else:
+        for _, part in _fields(state):
+            freeze(part)
