@@ -1,9 +1,11 @@
-"""Imports point down, and each heavy dependency has its place."""
+"""Imports point down, each heavy dependency has its place, and every module has its tests."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,33 +13,7 @@ import pytest
 import xcopula
 
 ROOT = Path(xcopula.__file__).parent
-
-# From the bottom up: a module imports from layers below its own. A folder is one unit.
-LAYERS: list[set[str]] = [
-    {"errors"},
-    {"jit", "linalg", "marginals", "kernels"},
-    {"process", "predictive"},
-    {"inference", "optimisation"},
-    {"selection"},
-    {"coordinates", "fields", "variables", "observations"},
-    {"blocks", "predictor", "posterior", "summary", "points", "budget"},
-    {"prediction"},
-    {"model"},
-    {"lazy", "steps", "comparison"},
-    {"fitting"},
-    {"storage"},
-    {"accessor", "cli", "plot", "datasets"},
-]
-
-# Within a layer, only these.
-SIBLINGS: dict[str, set[str]] = {
-    "kernels": {"jit"},
-    "inference": {"optimisation"},
-    "fields": {"coordinates"},
-    "variables": {"coordinates", "fields"},
-    "observations": {"coordinates", "fields", "variables"},
-    "posterior": {"blocks"},
-}
+REPOSITORY = Path(__file__).parents[1]
 
 # The doors of the package: what they import inside functions is not counted.
 DOORS = {"accessor", "cli"}
@@ -46,15 +22,28 @@ DOORS = {"accessor", "cli"}
 PLACES: dict[str, set[str]] = {
     "numba": {"jit"},
     # model and fitting: to be a node of a graph, and to build one with compute=False
-    "dask": {"blocks", "prediction", "variables", "model", "fitting"},
+    "dask": {"prediction", "labels", "model", "fitting"},
     "distributed": set(),
-    "cf_xarray": {"coordinates"},
+    "xarray": {"accessor", "cli", "plot", "datasets", "storage", "fitting", "model", "prediction"}
+    | {"labels"},
+    "cf_xarray": {"labels"},
     "matplotlib": {"plot"},
     "click": {"cli"},
     "scipy.stats": set(),
 }
 
 FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
+
+
+def layers() -> dict[str, list[str]]:
+    """Return the rooms of each layer, as the table of CONTRIBUTING.md has them."""
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    table = text[text.index("| layer | rooms |") :]
+    rows = [row.split("|") for row in table[: table.index("\n\n")].splitlines()[2:]]
+    return {row[1].strip(): re.findall(r"`(\w+)`", row[2]) for row in rows}
+
+
+ORDER = [room for rooms in layers().values() for room in rooms]
 
 
 def unit(path: Path) -> str:
@@ -78,27 +67,31 @@ def imports(node: ast.AST, *, inside: bool = True) -> Iterator[str]:
             yield from imports(child, inside=inside)
 
 
-def level(name: str) -> int:
-    """Return the layer of a unit."""
-    found = [k for k, layer in enumerate(LAYERS) if name in layer]
-    assert found, f"{name} is in no layer: add it to the table of this test"
-    return found[0]
+def dotted(path: Path) -> str:
+    """Return the name under which a file is imported."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_the_table_names_every_room_once_and_no_other():
+    """`ls xcopula/` is the table of CONTRIBUTING.md."""
+    assert len(ORDER) == len(set(ORDER))
+    assert set(ORDER) == {unit(path) for path in FILES}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 class TestEveryFile:
     def test_imports_point_down(self, path):
-        """A module imports from lower layers, from its own folder, or from a listed sibling."""
-        name = unit(path)
-        here = level(name)
-        for target in imports(ast.parse(path.read_text()), inside=name not in DOORS):
+        """A module imports from lower layers, from rooms to its right, or from its own room."""
+        here = unit(path)
+        for target in imports(ast.parse(path.read_text()), inside=here not in DOORS):
             package, _, rest = target.partition(".")
             if package != "xcopula" or not rest:
                 continue
             other = rest.split(".")[0]
-            if other == name or other in SIBLINGS.get(name, ()):
-                continue
-            assert level(other) < here, f"{name} imports {other}, which is not below it"
+            assert other == here or ORDER.index(other) > ORDER.index(here), (
+                f"{here} imports {other}, which is not below it"
+            )
 
     def test_dependencies_are_in_their_place(self, path):
         """Each heavy dependency is imported where the table says, and nowhere else."""
@@ -108,13 +101,45 @@ class TestEveryFile:
                     assert unit(path) in places, f"{unit(path)} imports {dependency}"
 
 
-def test_the_table_names_each_unit_once():
-    """No unit stands in two layers."""
-    names = [name for layer in LAYERS for name in layer]
-    assert len(names) == len(set(names))
+def test_no_module_imports_itself_by_a_detour():
+    """Within a room, too, imports have a direction."""
+    names = {dotted(path): path for path in FILES}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        inside = unit(path) not in DOORS
+        found = set()
+        for target in imports(ast.parse(path.read_text()), inside=inside):
+            module = target if target in names else target.rpartition(".")[0]
+            # A package's own file gathers what its modules define: it is not one of them.
+            if module in names and names[module].name != "__init__.py" and module != name:
+                found.add(module)
+        if path.name != "__init__.py":
+            graph[name] = found
+    assert list(TopologicalSorter(graph).static_order())
 
 
 def test_the_package_itself_imports_only_its_doors():
     """The package's own file imports the accessor and the errors, and the rest on demand."""
     found = set(imports(ast.parse((ROOT / "__init__.py").read_text()), inside=False))
     assert {t for t in found if t.startswith("xcopula")} == {"xcopula.accessor", "xcopula.errors"}
+
+
+def test_no_room_calls_the_exact_solver_by_name():
+    """Methods and fits call the solver that they are given."""
+    for path in FILES:
+        if unit(path) in ("methods", "fitting", "model", "prediction"):
+            found = re.search(r"solvers\.exact|\bExact\(|Factorised", path.read_text())
+            assert not found, path
+
+
+def test_the_primary_is_not_hard_coded_in_the_labels_of_a_result():
+    """Any variable can be asked for: `tasks[0]` is a default, said where it is one."""
+    allowed = {
+        "model/summary.py",  # its title names the primary
+        "model/lazy.py",  # so does its repr
+        "prediction/posterior.py",  # secondaries inform the primary
+    }
+    for path in FILES:
+        found = re.search(r"tasks\[0\]|names\[0\]|variables\[0\]", path.read_text())
+        if found and unit(path) in ("prediction", "model"):
+            assert str(path.relative_to(ROOT)) in allowed, path
