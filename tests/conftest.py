@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
 import xcopula
+from xcopula.methods import CoKriging, Committee, Full, Method, Sparse, Transductive
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
+
+# Every method, with options for a hundred observations.
+METHODS: dict[str, Method] = {
+    "transductive": Transductive(),
+    "full": Full(),
+    "dtc": Sparse("dtc", inducing=40),
+    "fitc": Sparse("fitc", inducing=40),
+    "pitc": Sparse("pitc", inducing=40),
+    "bcm": Committee(blocks=2),
+    "cokriging": CoKriging(),
+}
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -88,4 +102,60 @@ def grid() -> xr.Dataset:
             "y": ("y", np.linspace(0.1, 2.9, 6), {"units": "km"}),
             "x": ("x", np.linspace(0.2, 3.8, 7), {"units": "km"}),
         }
+    )
+
+
+@pytest.fixture(scope="session")
+def sloped(sites) -> xr.Dataset:
+    """``sites`` with a height; the proxy grows with it."""
+    height = np.random.default_rng(5).uniform(0.0, 2.0, sites.sizes["site"])
+    proxy = sites["proxy"].copy(data=sites["proxy"].values + 3.0 * height)
+    return sites.assign(
+        proxy=proxy.assign_attrs(long_name="a proxy", history="made")
+    ).assign_coords(height=("site", height, {"units": "km"}))
+
+
+@pytest.fixture(scope="session")
+def sloped_grid(grid) -> xr.Dataset:
+    """The grid with a height."""
+    height = 1.0 + np.sin(grid["x"]) * np.cos(grid["y"])
+    return grid.assign(height=height.assign_attrs(units="km"))
+
+
+@pytest.fixture(scope="session")
+def fit_by(sloped):
+    """Give tests a model of ``sloped`` by the name of its method, fitted once.
+
+    The metal has a normal law, the proxy one that varies with height.
+    """
+    laws = {"metal": "normal", "proxy": xcopula.regress("normal", on="height")}
+    options = {"marginals": laws, "kernels": "matern32", "coupling": "icm", "restarts": 0}
+
+    @functools.cache
+    def fitted(name: str) -> xcopula.CopulaModel:
+        return xcopula.fit(sloped, "metal", "proxy", method=METHODS[name], **options)
+
+    return fitted
+
+
+@pytest.fixture(scope="session")
+def trio(sites) -> xr.Dataset:
+    """``sites`` with a second secondary, ``other``, known at the last 50."""
+    noise = np.random.default_rng(0).normal(size=sites.sizes["site"])
+    other = sites["proxy"].copy(data=sites["proxy"].values + noise)
+    return sites.assign(other=other.where(np.arange(60) >= 10).assign_attrs(units="K"))
+
+
+@pytest.fixture(scope="session")
+def triple(trio):
+    """A transductive model of ``trio``: the metal is log-normal, the others normal."""
+    laws = {"metal": "lognormal", "proxy": "normal", "other": "normal"}
+    return xcopula.fit(
+        trio,
+        "metal",
+        ["proxy", "other"],
+        marginals=laws,
+        kernels="matern32",
+        coupling="icm",
+        restarts=0,
     )

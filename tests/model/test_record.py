@@ -5,129 +5,70 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
+import reference
 import xarray as xr
+from conftest import METHODS
+from scipy.special import ndtr
 
 import xcopula
-from xcopula.methods import resolve_method
-from xcopula.process.copula import Sample
+from xcopula.errors import MarginalWarning
+from xcopula.methods import Committee, Sparse, Transductive
+from xcopula.methods.committee import Blocks
+from xcopula.methods.part import Part
+from xcopula.model.record import EXTREME_SCORE, Candidate, warn_of_laws
+from xcopula.process import Sample
 
 
-class TestDescription:
-    def test_repr_and_summary(self, model):
-        """The repr tells the tasks, the laws, the likelihood and the data, and no address."""
-        text = repr(model)
-        assert text == f"<xcopula.CopulaModel>\n{model.summary()}"
-        for part in (
-            "'metal' with 'proxy'",
-            "method 'full', coupling 'convolution', 1 structure, correlated nugget",
-            f"log-likelihood {model.log_likelihood:.2f} with {model.theta.size} parameters",
-            f"after {model.evaluations} evaluations",
-            "100 observations, inputs space(x, y)",
-            "lognormal",
-            "matern32",
-            "correlation with metal",
-        ):
-            assert part in text
-        assert " at 0x" not in text
-        assert " km" in text
-
-    def test_summary_of_a_single_task(self, alone):
-        """A model of one variable has no table of correlations."""
-        assert "correlation with" not in alone.summary()
-        assert alone.summary().startswith("Multi-task Gaussian copula process of 'metal'\n")
-
-    def test_failure_to_converge_is_said(self, model):
-        """The summary passes on why the optimiser stopped."""
-        stopped = dataclasses.replace(model, converged=False, message="LIMIT REACHED")
-        assert "NOT converged (LIMIT REACHED)" in stopped.summary()
-
-    def test_html_is_the_summary_and_the_parameters(self, model):
-        """The HTML repr names the tasks, escapes what it must, and embeds the parameters."""
-        text = model._repr_html_()
-        assert "&#x27;metal&#x27; with &#x27;proxy&#x27;" in text
-        assert "length_scale" in text
-        assert " at 0x" not in text
+def without(model, k: int):
+    """Return the model at the same parameters without one observation."""
+    seen, sample = model.observations, model.observations.sample
+    task = int(np.searchsorted(sample.offsets, k, side="right")) - 1
+    covariates = tuple(
+        np.delete(rows, k - sample.offsets[i], axis=0) if i == task else rows
+        for i, rows in enumerate(sample.covariates)
+    )
+    fewer = Sample(
+        np.require(np.delete(sample.inputs, k, axis=1), float, "CW"),
+        sample.offsets - (sample.offsets > k),
+        np.delete(sample.values, k),
+        np.delete(sample.sites, k),
+        covariates,
+    )
+    seen = dataclasses.replace(seen, sample=fewer, positions=np.delete(seen.positions, k, axis=0))
+    reduced = dataclasses.replace(model, observations=seen)
+    if isinstance(model.method, Committee):  # its blocks stay as they were
+        blocks = [b[b != k] - (b[b != k] > k) for b in model.structure.index]
+        parts = [
+            Part.of(model.solver, model.process, model.theta, fewer.take(block)) for block in blocks
+        ]
+        reduced.__dict__["structure"] = Blocks(tuple(blocks), tuple(parts))
+    return reduced
 
 
-class TestParameters:
-    def test_dims_units_and_unit_variance(self, model):
-        """Parameters are labelled, in the units of the data, and the variance is one."""
-        p = model.parameters
-        assert p["length_scale"].dims == ("structure", "group", "task")
-        assert p["length_scale"].attrs["units"] == "km"
-        assert list(p["task"].values) == ["metal", "proxy"]
-        assert list(p["group"].values) == ["space"]
-        assert list(p["axis"].values) == ["x", "y"]
-        np.testing.assert_allclose(p["variance"].sum("structure") + p["nugget"], 1.0, rtol=1e-12)
-        assert p["correlation"].dims == ("structure", "task", "other")
-        np.testing.assert_allclose(np.diagonal(p["correlation"][0]), 1.0)
-        assert list(p["marginal"].values) == ["lognormal", "normal"]
-        assert (p["length_scale"] > 0.05).all()
-        assert (p["length_scale"] < 10.0).all()
-
-    def test_marginal_parameters_are_those_of_the_laws(self, model):
-        """The table of parameters agrees with the laws themselves."""
-        table = model.parameters["marginal_parameter"]
-        for name, law in zip(model.tasks, model.marginals, strict=True):
-            for key, value in law.parameters.items():
-                assert float(table.sel(task=name, parameter=key)) == value
-
-    def test_laws_without_a_parameter_have_nan(self, sites):
-        """Laws of different parameters share a table, with NaN where there is none."""
-        fitted = xcopula.fit(
-            sites,
-            "metal",
-            "proxy",
-            marginals={"metal": "gamma", "proxy": "normal"},
-            method="full",
-            kernels="matern32",
-            coupling="icm",
-            restarts=0,
-        )
-        table = fitted.parameters["marginal_parameter"]
-        assert set(table["parameter"].values) > {"location"}
-        assert np.isnan(table.sel(task="metal", parameter="location"))
-
-    def test_several_structures(self, sites):
-        """Nested structures share the variance with the nugget."""
-        fitted = xcopula.fit(
-            sites,
-            "metal",
-            marginals="lognormal",
-            method="full",
-            kernels="matern32",
-            structures=2,
-            restarts=0,
-        )
-        p = fitted.parameters
-        assert p.sizes["structure"] == 2
-        np.testing.assert_allclose(p["variance"].sum("structure") + p["nugget"], 1.0)
-        assert "2 structures" in fitted.summary()
-
-    def test_can_be_written(self, model, tmp_path):
-        """Parameters and selection are plain netCDF."""
-        for name in ("parameters", "selection"):
-            getattr(model, name).to_netcdf(tmp_path / f"{name}.nc")
-
-    def test_length_scales_do_not_depend_on_units(self, sites, alone):
-        """The same data in metres have the same lengths, in km; without units, their own."""
-        metres = sites.assign_coords(
-            {n: ("site", 1000.0 * sites[n].values, {"units": "m"}) for n in "xy"}
-        )
-        bare = metres.assign_coords({n: ("site", metres[n].values) for n in "xy"})
-        for data, units, factor in ((metres, "km", 1.0), (bare, "", 1000.0)):
-            fitted = xcopula.fit(
-                data, "metal", marginals="lognormal", method="full", kernels="matern32", restarts=0
-            )
-            lengths = fitted.parameters["length_scale"]
-            np.testing.assert_allclose(
-                lengths, factor * alone.parameters["length_scale"], rtol=1e-4
-            )
-            assert lengths.attrs["units"] == units
-            assert fitted.log_likelihood == pytest.approx(alone.log_likelihood, abs=1e-6)
+def sparse_covariance(model) -> np.ndarray:
+    """Return the dense S = Q + Lambda of a sparse model, from its definition."""
+    sample, points = model.observations.sample, model.structure.points
+    covariance = model.process.covariance
+    theta = model.theta[: covariance.size]
+    data = [sample.inputs[:, sample.task(i)].T for i in range(sample.tasks)]
+    rows = [np.vstack([x, u.T]) for x, u in zip(data, points, strict=True)]
+    whole = reference.covariance_matrix(covariance, theta, rows)
+    *_, nugget = reference.task_matrices(covariance, theta)
+    task = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+    flat = np.vstack(rows)
+    same = (flat[:, None] == flat[None]).all(axis=-1)
+    shared = np.where(same, nugget[np.ix_(task, task)], 0.0)
+    observed = np.concatenate([np.arange(len(r)) < len(x) for r, x in zip(rows, data, strict=True)])
+    signal = whole - shared
+    k, noise = signal[np.ix_(observed, observed)], shared[np.ix_(observed, observed)]
+    kfu, kuu = signal[np.ix_(observed, ~observed)], signal[np.ix_(~observed, ~observed)]
+    q = kfu @ np.linalg.solve(kuu + 1e-8 * np.eye(len(kuu)), kfu.T)
+    kept = {"dtc": np.zeros_like(k), "fitc": np.eye(len(k)), "pitc": np.ones_like(k)}
+    return q + noise + kept[model.method.kind] * (k - q)
 
 
 class TestSelection:
@@ -163,45 +104,299 @@ class TestLeaveOneOut:
         assert (loo["median"] < loo["upper"]).all()
         assert (loo["std"] <= 1.0 + 1e-9).all()
 
-    @pytest.mark.parametrize("k", [0, 17, 39])
-    def test_equals_a_model_without_the_observation(self, model, k):
-        """Closed form and honest deletion agree, at the same parameters."""
-        sample = model.observations.sample
-        inputs = [np.delete(sample.inputs[:, :40], k, axis=1).T, sample.inputs[:, 40:].T]
-        values = [np.delete(sample.values[:40], k), sample.values[40:]]
-        method = resolve_method(model.method)
-        without = method.condition(model.process, Sample.of(inputs, values), model.theta)
-        moments = without.moments(sample.inputs[:, [k]].copy())
-        loo = model.loo().isel(observation=k)
-        law = model.marginals[0]
-        np.testing.assert_allclose(loo["median"], law.from_normal(moments.mean[0]), rtol=1e-8)
+    @pytest.mark.parametrize("method", METHODS)
+    def test_of_any_variable(self, fit_by, sloped, method):
+        """A secondary has a table of its own, at its own sites and in its own units."""
+        model = fit_by(method)
+        xr.testing.assert_identical(model.loo("metal"), model.loo())
+        loo = model.loo(variable="proxy")
+        assert loo.sizes == {"observation": 60}
+        np.testing.assert_array_equal(loo["observed"], sloped["proxy"])
+        np.testing.assert_array_equal(loo["x"], sloped["x"])
+        assert all(np.isfinite(loo[name]).all() for name in loo)
+        assert (loo["lower"] < loo["median"]).all()
+        assert (loo["median"] < loo["upper"]).all()
+        # The law varies with height: it is that of each site which turns values into scores.
+        p = model.marginals[1].parameters
+        height = sloped["height"].values
+        centre = p["location"] + p["height"] * (height - height.mean())
+        score = (sloped["proxy"].values - centre) / p["scale"]
+        np.testing.assert_allclose(loo["score"], score, rtol=1e-8)
+        np.testing.assert_allclose(loo["pit"], ndtr((score - loo["mean"]) / loo["std"]), rtol=1e-8)
+        expected = centre + p["scale"] * loo["mean"].values
+        np.testing.assert_allclose(loo["median"], expected, rtol=1e-10)
+
+    def test_of_an_unknown_variable(self, model):
+        """The error lists what there is."""
+        with pytest.raises(KeyError, match=r"no variable 'lead'; it has \['metal', 'proxy'\]"):
+            model.loo("lead")
+
+    @pytest.mark.parametrize("k", [0, 17, 39, 40, 52, 99])
+    @pytest.mark.parametrize("method", ["transductive", "full", "bcm", "cokriging"])
+    def test_equals_a_model_without_the_observation(self, fit_by, method, k):
+        """Closed form and honest deletion agree, at the same parameters, for every variable."""
+        model = fit_by(method)
+        task, sample = int(k >= 40), model.observations.sample
+        reduced = without(model, k)
+        moments = reduced.conditioned.moments(sample.targets(np.array([k])), task=task)
+        loo = model.loo(model.tasks[task]).isel(observation=k - 40 * task)
+        np.testing.assert_allclose(loo["mean"], moments.mean[0], rtol=1e-8)
         np.testing.assert_allclose(loo["std"], np.sqrt(moments.variance[0]), rtol=1e-8)
 
-    def test_equals_prediction_by_a_reduced_model(self, model, sites):
+    @pytest.mark.parametrize("method", ["dtc", "fitc", "pitc"])
+    def test_of_a_sparse_model_is_that_of_its_covariance(self, fit_by, method):
+        """Each score given all others, under the approximate law written out in full."""
+        model = fit_by(method)
+        sample = model.observations.sample
+        scores = np.concatenate([model.loo(name)["score"] for name in model.tasks])
+        matrix = sparse_covariance(model)
+        for k in (3, 21, 44, 90):
+            rest = np.delete(np.arange(sample.size), k)
+            weights = np.linalg.solve(matrix[np.ix_(rest, rest)], matrix[rest, k])
+            task = int(k >= 40)
+            loo = model.loo(model.tasks[task]).isel(observation=k - 40 * task)
+            np.testing.assert_allclose(loo["mean"], weights @ scores[rest], rtol=1e-5, atol=1e-6)
+            variance = matrix[k, k] - weights @ matrix[rest, k]
+            np.testing.assert_allclose(loo["std"] ** 2, variance, rtol=1e-5)
+
+    @pytest.mark.parametrize("k", [40, 77, 100, 149])
+    def test_a_secondary_is_left_out_of_its_own_pair(self, triple, k):
+        """In a transductive model of several secondaries the others have no say."""
+        task = 1 if k < 100 else 2
+        start = (40, 100)[task - 1]
+        assert triple.observations.sample.task(task).start == start
+        sample = triple.observations.sample
+        where = np.array([k])
+        reduced = without(triple, k).conditioned.moments(sample.targets(where), task=task)
+        loo = triple.loo(triple.tasks[task]).isel(observation=k - start)
+        np.testing.assert_allclose(loo["mean"], reduced.mean[0], rtol=1e-8)
+        np.testing.assert_allclose(loo["std"], np.sqrt(reduced.variance[0]), rtol=1e-8)
+
+    @pytest.mark.parametrize(("k", "variable"), [(5, "metal"), (40 + 8, "proxy")])
+    def test_equals_prediction_by_a_reduced_model(self, model, sites, k, variable):
         """The same through the labelled side: a model with the datum removed predicts it."""
-        seen, sample = model.observations, model.observations.sample
-        fewer = Sample.of(
-            [np.delete(sample.inputs[:, :40], 5, axis=1).T, sample.inputs[:, 40:].T],
-            [np.delete(sample.values[:40], 5), sample.values[40:]],
-        )
-        without = dataclasses.replace(seen, sample=fewer, sites=np.delete(seen.sites, 5, axis=0))
-        reduced = dataclasses.replace(model, observations=without)
-        at = reduced.predict(sites.isel(site=[5]), [0.05, 0.5, 0.95])["metal"].values[:, 0]
-        loo = model.loo().isel(observation=5)
+        place = k if variable == "metal" else k - 40
+        target, levels = sites.isel(site=[place]), [0.05, 0.5, 0.95]
+        at = without(model, k).predict(target, levels, variable=variable)[variable].values[:, 0]
+        loo = model.loo(variable).isel(observation=place)
         np.testing.assert_allclose(
             at, [float(loo[n]) for n in ("lower", "median", "upper")], rtol=1e-8
         )
 
     def test_log_score_is_a_log_density(self, model):
         """The score is the derivative of the predictive distribution function at the datum."""
-        from scipy.special import ndtr
-
         loo, law, step = model.loo(), model.marginals[0], 1e-5
         y, mean, std = loo["observed"].values, loo["mean"].values, loo["std"].values
         above, below = (ndtr((law.to_normal(v) - mean) / std) for v in (y + step, y - step))
         np.testing.assert_allclose(
             np.exp(loo["log_score"]), (above - below) / (2 * step), rtol=1e-4, atol=1e-9
         )
+
+
+class TestObjective:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_is_minus_the_likelihood_at_the_fitted_parameters(self, fit_by, method):
+        """What the model reports is what can be evaluated again."""
+        model = fit_by(method)
+        value, gradient = model.objective(model.theta)
+        assert value == pytest.approx(-model.log_likelihood, rel=0, abs=1e-8)
+        assert gradient.shape == model.theta.shape
+
+    def test_is_the_likelihood_of_the_definition(self, fit_by, sloped):
+        """The density of all values, from scipy, at parameters of no fit."""
+        from scipy import stats
+
+        model = fit_by("full")
+        rng = np.random.default_rng(1)
+        theta = model.theta + rng.normal(scale=0.1, size=model.theta.size)
+        sample, covariance = model.observations.sample, model.process.covariance
+        inputs = [sample.inputs[:, sample.task(i)].T for i in range(2)]
+        matrix = reference.covariance_matrix(covariance, theta[: covariance.size], inputs)
+        _, laws = model.process.split(theta)
+        height = sloped["height"].values - sloped["height"].values.mean()
+        p, q = (law.parameters for law in laws)
+        normal = [
+            stats.norm(p["location"], p["scale"]),
+            stats.norm(q["location"] + q["height"] * height, q["scale"]),
+        ]
+        values = [sample.values[:40], sample.values[40:]]
+        w = np.concatenate([stats.norm.ppf(d.cdf(y)) for d, y in zip(normal, values, strict=True)])
+        expected = stats.multivariate_normal(cov=matrix).logpdf(w) - stats.norm.logpdf(w).sum()
+        expected += sum(d.logpdf(y).sum() for d, y in zip(normal, values, strict=True))
+        assert model.objective(theta)[0] == pytest.approx(-expected, rel=1e-8)
+
+    @pytest.mark.parametrize("prior", [False, True])
+    @pytest.mark.parametrize("method", METHODS)
+    def test_gradient(self, fit_by, method, prior):
+        """Against central differences, away from the optimum."""
+        model = fit_by(method)
+        theta = model.theta + np.random.default_rng(0).normal(scale=0.1, size=model.theta.size)
+        _, gradient = model.objective(theta, prior=prior)
+        expected = reference.differences(lambda t: model.objective(t, prior=prior)[0], theta)
+        np.testing.assert_allclose(gradient, expected, rtol=2e-4, atol=2e-4)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_with_the_prior_it_is_what_the_fit_minimised(self, fit_by, method):
+        """The gradient at the optimum is next to nothing, but for parameters at a bound."""
+        model = fit_by(method)
+        _, gradient = model.objective(model.theta, prior=True)
+        bounds = model.process.bounds()
+        inside = (model.theta > bounds[:, 0]) & (model.theta < bounds[:, 1])
+        away = model.theta + 0.1
+        steep = np.abs(model.objective(away, prior=True)[1]).max()
+        assert np.abs(gradient[inside]).max() < min(0.3, 0.05 * steep)
+
+    def test_the_prior_is_the_difference(self, model):
+        """Value and gradient differ by the weak priors of the process."""
+        theta = model.theta + 0.05
+        value, gradient = model.objective(theta)
+        whole, slope = model.objective(theta, prior=True)
+        weak, weak_slope = model.process.log_prior(theta)
+        assert weak != 0.0
+        assert value - whole == pytest.approx(weak, rel=1e-9)
+        np.testing.assert_allclose(gradient - slope, weak_slope, rtol=1e-9, atol=1e-12)
+
+    def test_takes_a_list_and_changes_nothing(self, model):
+        """Theta is read, whatever holds it."""
+        theta = model.theta.copy()
+        value, _ = model.objective(theta.tolist())
+        assert value == model.objective(theta)[0]
+        np.testing.assert_array_equal(theta, model.theta)
+
+    @pytest.mark.parametrize("theta", [0.0, [0.0], np.zeros((2, 7)), np.zeros(100)])
+    def test_wrong_shapes(self, model, theta):
+        """The number of parameters is said, and what was found."""
+        with pytest.raises(
+            ValueError, match=rf"The model has {model.theta.size} parameters, found an array of sh"
+        ):
+            model.objective(theta)
+
+
+class TestWarnings:
+    def test_a_law_far_wider_than_its_values(self, model, recwarn):
+        """A process of far longer range than the data is warned of, and one that fits is not."""
+        warn_of_laws(model)
+        assert not recwarn
+        wide = model.theta.copy()
+        wide[-1] += np.log(10.0)  # the log scale of the normal law
+        with pytest.warns(MarginalWarning, match=r"'proxy' is 1\d times wider .*`cycle`"):
+            warn_of_laws(dataclasses.replace(model, theta=wide))
+
+    def test_a_value_far_out(self, model):
+        """The law, the variable, the value and its score are named."""
+        narrow = model.theta.copy()
+        narrow[-1] -= np.log(4.0)
+        with pytest.warns(
+            MarginalWarning, match=r"Under the normal law of 'proxy' its value [\d.]+ lies [+-]\d"
+        ) as seen:
+            warn_of_laws(dataclasses.replace(model, theta=narrow))
+        assert seen[0].filename == __file__
+
+
+class TestCandidate:
+    def test_rank(self):
+        """Candidates without extreme scores come first, then the AIC decides."""
+        kernel, law = xcopula.kernels.KERNELS["se"], xcopula.marginals.Normal()
+
+        def rank(aic, largest):
+            return Candidate(kernel, law, np.zeros(4), -aic / 2, aic, largest).rank
+
+        assert rank(100.0, 3.0) < rank(10.0, EXTREME_SCORE + 0.1)
+        assert rank(10.0, EXTREME_SCORE) < rank(100.0, 3.0)
+
+
+def arrays_of(state: Any, path: str = "model"):
+    """Yield every array that dataclasses, tuples, lists and mappings hold, and where."""
+    if isinstance(state, np.ndarray):
+        yield path, state
+    elif isinstance(state, list | tuple):
+        for k, part in enumerate(state):
+            yield from arrays_of(part, f"{path}[{k}]")
+    elif isinstance(state, dict):
+        for key, part in state.items():
+            yield from arrays_of(part, f"{path}[{key!r}]")
+    elif dataclasses.is_dataclass(state) and not isinstance(state, type):
+        for field in dataclasses.fields(state):
+            yield from arrays_of(getattr(state, field.name), f"{path}.{field.name}")
+
+
+def assert_read_only(model) -> None:
+    """Try to write to every array of a model."""
+    found = dict(arrays_of(model))
+    for path in ("theta", "observations.sample.values", "observations.sites.places"):
+        assert f"model.{path}" in found
+    for path, array in found.items():
+        assert not array.flags.writeable, path
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0.0
+
+
+class TestReadOnly:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_every_array_refuses_writes(self, fit_by, method):
+        """Whatever a model holds, the data, the parameters, candidates and laws."""
+        assert_read_only(fit_by(method))
+
+    @pytest.mark.parametrize(
+        "method",
+        [
+            lambda points: Transductive(anchors=points),
+            lambda points: Sparse("dtc", inducing=points),
+            lambda points: Sparse("fitc", inducing={"metal": points, "proxy": points}),
+        ],
+        ids=["anchors", "inducing", "each"],
+    )
+    def test_points_of_a_method_too(self, sites, method):
+        """Given points become arrays of the model; those that were given are left alone."""
+        points = (
+            sites[["x", "y"]]
+            .isel(site=slice(0, 60, 3))
+            .drop_vars(["metal", "proxy"], errors="ignore")
+        )
+        model = xcopula.fit(
+            sites,
+            "metal",
+            "proxy",
+            method=method(points),
+            marginals="normal",
+            kernels="matern32",
+            coupling="icm",
+            restarts=0,
+        )
+        assert_read_only(model)
+        assert any("model.method" in path for path, _ in arrays_of(model))
+        assert points["x"].values.flags.writeable
+
+    def test_laws_with_arrays_too(self, sites):
+        """A Parzen law holds its sample."""
+        model = xcopula.fit(
+            sites, "metal", method="full", marginals="parzen", kernels="matern32", restarts=0
+        )
+        assert_read_only(model)
+        assert any("marginals" in path for path, _ in arrays_of(model))
+
+    @pytest.mark.parametrize(
+        "made", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy], ids=["pickle", "copy"]
+    )
+    def test_copies_too(self, model, made):
+        """A model that travelled is as closed as before."""
+        assert_read_only(made(model))
+
+    def test_what_the_user_has_stays_open(self, sites):
+        """Data, attributes that are arrays, and a law given as an instance can be written to."""
+        law = xcopula.marginals.Parzen.fit(sites["metal"].values[:40])
+        valid = np.array([0.0, 100.0])
+        data = sites.assign(metal=sites["metal"].assign_attrs(valid_range=valid)).copy(deep=True)
+        data["metal"].attrs["valid_range"] = valid
+        model = xcopula.fit(
+            data, "metal", method="full", marginals=law, kernels="matern32", restarts=0
+        )
+        assert_read_only(model)
+        np.testing.assert_array_equal(model.variables[0].attrs["valid_range"], valid)
+        assert valid.flags.writeable
+        assert all(array.flags.writeable for _, array in arrays_of(law))
+        assert data["metal"].values.flags.writeable
+        assert data["x"].values.flags.writeable
 
 
 class TestImmutability:
@@ -228,7 +423,7 @@ class TestPickle:
         data = pickle.dumps(model)
         assert len(data) < model.conditioned.factor.nbytes
         loaded = pickle.loads(data)
-        assert not {"conditioned", "predictor"} & set(loaded.__dict__)
+        assert not {"conditioned", "predictor", "structure"} & set(loaded.__dict__)
         xr.testing.assert_identical(loaded.predict(grid), before)
         assert loaded.summary() == model.summary()
 
@@ -242,4 +437,5 @@ class TestPickle:
 
         assert tokenize(model) == tokenize(pickle.loads(pickle.dumps(model)))
         moved = dataclasses.replace(model, theta=model.theta + 1e-9)
-        assert len({tokenize(m) for m in (model, alone, moved)}) == 3
+        full = dataclasses.replace(model, method=Transductive())
+        assert len({tokenize(m) for m in (model, alone, moved, full)}) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +83,10 @@ class Request:
         return cls(
             method=chosen,
             solver=resolve_solver(solver),
-            laws=_laws(chosen, _by_variable("marginals", marginals, names, resolve_marginal)),
+            # A copy of a law that was given: a model closes its arrays.
+            laws=_laws(
+                chosen, copy.deepcopy(_by_variable("marginals", marginals, names, resolve_marginal))
+            ),
             kernels=_shared(shared, _by_variable("kernels", kernels, names, resolve_kernel)),
             coupling=shared,
             structures=check_integer("structures", structures),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -152,7 +153,9 @@ def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) 
 
 
 def _variable(name: str, array: xr.DataArray, fields: tuple[Field, ...]) -> Variable:
-    return Variable(name, dict(array.attrs), tuple(str(d) for d in array.dims), fields)
+    # A copy: a model closes its arrays, and those of the attributes are the user's.
+    attrs = copy.deepcopy(dict(array.attrs))
+    return Variable(name, attrs, tuple(str(d) for d in array.dims), fields)
 
 
 def gather(

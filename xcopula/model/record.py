@@ -166,6 +166,10 @@ class CopulaModel(Predicting):
         # The factorisation is large and quickly made again: it does not travel.
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        freeze(list(state.values()))  # copies of arrays are open again
+
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         # Dask takes the str() of what this returns, which rounds and abridges arrays.
         from dask.base import normalize_token

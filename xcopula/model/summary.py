@@ -71,10 +71,12 @@ def summarise(model: CopulaModel) -> str:
                 for n, row, v in zip(model.tasks[1:], correlations, nuggets, strict=True)
             ]
         )
-    lines += ["", *(f"  {line}" for line in model.conditioned.describe())]
+    remarks = model.conditioned.describe()
     if model.law_trials:
         trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in model.law_trials)
-        lines.append(f"  leave-one-out CRPS by law of {model.tasks[0]}: {trials}")
+        remarks = [*remarks, f"leave-one-out CRPS by law of {model.tasks[0]}: {trials}"]
+    if remarks:
+        lines += ["", *(f"  {remark}" for remark in remarks)]
     return "\n".join(lines)
 
 
