@@ -14,7 +14,12 @@ import numpy as np
 from scipy import special, stats
 from scipy.integrate import quad
 
-from xcopula.marginals import GEV, Exponential, Gamma, LogNormal, Normal, StudentT
+from xcopula.kernels import KERNELS
+from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.marginals import GEV, Exponential, Gamma, LogNormal, Normal, StudentT, by, regress
+from xcopula.methods import Method
+from xcopula.process import Process, Sample, Sites, Targets
+from xcopula.solvers import Exact
 
 
 def kernel(nu, x):
@@ -99,8 +104,11 @@ def task_matrices(covariance, theta):
     ]
 
 
-def covariance_matrix(covariance, theta, inputs):
-    """Return the covariance (n, n) of all tasks' inputs, a list of (n_i, d), entry by entry."""
+def covariance_matrix(covariance, theta, inputs, numbers=None):
+    """Return the covariance (n, n) of all tasks' inputs, a list of (n_i, d), entry by entry.
+
+    Inputs stand at one site where they are equal, or where their ``numbers`` (n,) are.
+    """
     *amplitudes, nugget = task_matrices(covariance, theta)
     lengths = np.exp(covariance.part(theta, "length"))
     scales, scaling = np.ones(covariance.columns), iter(covariance.part(theta, "scaling"))
@@ -111,10 +119,13 @@ def covariance_matrix(covariance, theta, inputs):
             for c in range(start, start + group.size):
                 scales[c] = math.exp(next(scaling))
         start += group.size
-    sites = [(i, x / scales) for i, block in enumerate(inputs) for x in block]
+    points = [(i, x / scales) for i, block in enumerate(inputs) for x in block]
+    if numbers is None:
+        numbers = stacked(inputs)[1]
+    sites = [(*point, number) for point, number in zip(points, numbers, strict=True)]
 
-    def entry(i, x, j, y):
-        total = nugget[i, j] if np.array_equal(x, y) else 0.0
+    def entry(i, x, m, j, y, n):
+        total = nugget[i, j] if m == n else 0.0
         for q, amplitude in enumerate(amplitudes):
             product = 1.0
             for g, group in enumerate(groups):
@@ -132,7 +143,7 @@ def covariance_matrix(covariance, theta, inputs):
             total += amplitude[i, j] * product
         return total
 
-    return np.array([[entry(i, x, j, y) for j, y in sites] for i, x in sites])
+    return np.array([[entry(*a, *b) for b in sites] for a in sites])
 
 
 def law(marginal):
@@ -196,3 +207,104 @@ def stacked(inputs):
     _, sites = np.unique(rows, axis=0, return_inverse=True)
     offsets = np.cumsum([0, *map(len, inputs)])
     return np.require(rows.T, float, "CW"), sites.reshape(-1).astype(np.int64), offsets
+
+
+def targets(sample, points):
+    """Number points (d, m): those within 1e-9 of an observation stand at its site."""
+    near = np.full(len(sample.inputs), 1e-9)
+    points = np.ascontiguousarray(points, np.float64)
+    return Targets(points, Sites(sample.inputs, sample.sites, near).find(points))
+
+
+def prepare(how, process, sample, theta, solver=None):
+    """Return the structure that a method, or a solver, makes of a sample."""
+    if isinstance(how, Method):
+        return how.prepare(solver or Exact(), process, theta, sample)
+    return how.prepare(process, theta, sample)
+
+
+def objective(how, process, sample, theta):
+    """Return value and gradient of a method, or a solver, made for a sample and asked once."""
+    return how.objective(process, sample, prepare(how, process, sample, theta), theta)
+
+
+def condition(how, process, sample, theta):
+    """Condition by a method, or a solver, that is made for a sample."""
+    return how.condition(process, sample, prepare(how, process, sample, theta), theta)
+
+
+def parts(sample):
+    """Return the tasks' inputs, each (n_i, d), and values."""
+    tasks = [sample.task(i) for i in range(sample.tasks)]
+    return [sample.inputs[:, t].T for t in tasks], [sample.values[t] for t in tasks]
+
+
+def without(sample, index):
+    """Return a sample without one observation, by its number."""
+    return sample.take(np.delete(np.arange(sample.size), index))
+
+
+def simulate(process, theta, inputs, seed=0):
+    """Draw one sample of the process at theta, at inputs (n_i, d) of each task."""
+    _, marginals = process.split(theta)
+    start = [m.from_normal(np.zeros(len(x))) for m, x in zip(marginals, inputs, strict=True)]
+    empty = Sample.of(inputs, start)
+    conditioned = condition(Exact(), process, empty, theta)
+    assert conditioned.jitter == 0.0
+    z = np.tril(conditioned.factor) @ np.random.default_rng(seed).normal(size=empty.size)
+    values = [m.from_normal(z[empty.task(i)]) for i, m in enumerate(marginals)]
+    return Sample.of(inputs, values, sites=empty.sites)
+
+
+def varying(tasks):
+    """Return a process whose laws vary with covariates, its sample, and theta off the start."""
+    rng = np.random.default_rng(5)
+    sizes = (22, 19, 16)[:tasks]
+    recipes = [
+        regress("gamma", on=["x", "y"]),
+        by("k", regress("normal", on="x")),
+        regress(by("k", "t"), on="x", degree=2),
+    ][:tasks]
+    inputs = [rng.uniform(size=(n, 2)) for n in sizes]
+    tables, values = [], []
+    for n, recipe in zip(sizes, recipes, strict=True):
+        columns = {"x": rng.normal(size=n), "y": rng.normal(size=n), "k": np.arange(n) % 2.0}
+        tables.append(np.column_stack([columns[name] for name in recipe.fields]))
+        values.append(rng.gamma(3.0, np.exp(0.3 * columns["x"])))
+    laws = tuple(r.fit(v, c) for r, v, c in zip(recipes, values, tables, strict=True))
+    kernels = tuple(KERNELS[k] for k in ("matern32", "matern52", "se")[:tasks])
+    process = Process(Covariance(kernels, (InputGroup(2),)), laws)
+    theta = process.join(random_theta(process.covariance, rng))
+    theta[process.covariance.size :] += 0.05 * rng.normal(size=theta.size - process.covariance.size)
+    return process, Sample.of(inputs, values, tables), theta
+
+
+def joint(process, theta, sample, cells, task, *, nugget=True):
+    """Return covariances of the data (n, n), of cells with them (m, n), and of cells (m, m).
+
+    Cells that are no site have nuggets of their own, and no two of them share one.
+    """
+    inputs, _ = parts(sample)
+    blocks = [np.vstack([x, cells.inputs.T]) if i == task else x for i, x in enumerate(inputs)]
+    where = np.arange(cells.size) + sample.offsets[task + 1]
+    keep = np.setdiff1d(np.arange(sample.size + cells.size), where)
+    numbers = np.empty(sample.size + cells.size, np.int64)
+    numbers[keep] = sample.sites
+    fresh = sample.sites.max(initial=0) + 1 + np.arange(cells.size)
+    numbers[where] = np.where(cells.sites >= 0, cells.sites, fresh)
+    matrix = covariance_matrix(process.covariance, theta, blocks, numbers)
+    tasks = np.repeat(np.arange(sample.tasks), [len(b) for b in blocks])
+    if not nugget:
+        own = task_matrices(process.covariance, theta)[-1]
+        same = numbers[where][:, None] == numbers
+        matrix[where] -= same * own[task, tasks]
+        matrix[:, where] = matrix[where].T
+    return matrix[np.ix_(keep, keep)], matrix[np.ix_(where, keep)], matrix[np.ix_(where, where)]
+
+
+def moments(process, theta, sample, cells, task=0, *, nugget=True):
+    """Condition with dense matrices: mean and variance (m,) of a task at cells."""
+    inner, cross, own = joint(process, theta, sample, cells, task, nugget=nugget)
+    solved = np.linalg.solve(inner, cross.T)
+    w = process.scores(theta, sample)
+    return w @ solved, np.diagonal(own) - np.einsum("ij,ji->i", cross, solved)

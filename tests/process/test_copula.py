@@ -1,6 +1,8 @@
-"""The copula process on arrays: samples and the layout of theta."""
+"""The copula process on arrays: the layout of theta, and parts that share parameters."""
 
 from __future__ import annotations
+
+import pickle
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from scipy import stats
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import GEV, Exponential, LogNormal, Normal, StudentT, by, regress
-from xcopula.process.copula import Process, Sample
+from xcopula.process import Process, Sample
 
 RNG = np.random.default_rng(0)
 INPUTS = [RNG.uniform(size=(n, 2)) for n in (4, 3, 5)]
@@ -31,33 +33,6 @@ def sample():
 def theta():
     """Random covariance parameters with the marginals' own."""
     return PROCESS.join(reference.random_theta(PROCESS.covariance, np.random.default_rng(1)))
-
-
-def test_sample_joins_tasks_in_order(sample):
-    """Inputs are transposed, contiguous and sorted by task."""
-    assert sample.size == 12
-    assert sample.inputs.flags.c_contiguous
-    np.testing.assert_array_equal(sample.offsets, [0, 4, 7, 12])
-    for i in range(3):
-        np.testing.assert_array_equal(sample.inputs[:, sample.task(i)].T, INPUTS[i])
-        np.testing.assert_array_equal(sample.values[sample.task(i)], VALUES[i])
-
-
-def test_sample_selects_tasks_in_the_order_asked(sample):
-    """A sub-sample holds the asked tasks, in that order, and stays contiguous."""
-    part = sample.select([2, 0])
-    expected = Sample.of([INPUTS[2], INPUTS[0]], [VALUES[2], VALUES[0]])
-    np.testing.assert_array_equal(part.inputs, expected.inputs)
-    np.testing.assert_array_equal(part.offsets, expected.offsets)
-    np.testing.assert_array_equal(part.values, expected.values)
-    assert part.inputs.flags.c_contiguous
-
-
-def test_task_without_observations():
-    """A task may have no observation at all."""
-    sample = Sample.of([INPUTS[0], np.empty((0, 2))], [VALUES[0], np.empty(0)])
-    assert sample.values[sample.task(1)].size == 0
-    assert sample.inputs.shape == (2, 4)
 
 
 def test_join_and_split_are_inverse(theta):
@@ -126,64 +101,78 @@ def test_description_names_lengths_and_nuggets():
     assert "nugget=[0.5 0.5 0.5]" in text
 
 
-class TestCovariates:
-    TABLES = (np.arange(8.0).reshape(4, 2), np.empty((3, 0)), np.arange(5.0)[:, None] % 2)
+def test_laws_are_bound():
+    """Laws that vary are bound to their rows, constant ones are left alone."""
+    rng = np.random.default_rng(3)
+    values = [rng.gamma(2.0, size=12) for _ in range(2)]
+    tables = [np.empty((12, 0)), np.column_stack([np.arange(12) % 2.0, rng.normal(size=12)])]
+    law = regress(by("k", "gamma"), on="x").fit(values[1], tables[1])
+    covariance = Covariance((KERNELS["se"],) * 2, (InputGroup(2),))
+    process = Process(covariance, (Normal(), law))
+    sample = Sample.of([rng.uniform(size=(12, 2))] * 2, values, tables)
+    theta = process.join(np.zeros(covariance.size))
+    theta[-1] += 0.1
+    plain, bound = process.laws(theta, sample)
+    assert plain == Normal()
+    unbound = process.split(theta)[1][1]
+    assert bound.coefficients[0] == law.coefficients[0] + 0.1
+    expected = unbound.at(tables[1]).to_normal(values[1])
+    np.testing.assert_array_equal(bound.to_normal(values[1]), expected)
+    np.testing.assert_array_equal(process.scores(theta, sample)[12:], expected)
+    with pytest.raises(ValueError, match=r"at\(covariates\)"):
+        unbound.to_normal(values[1])
+    with pytest.raises(ValueError, match="needs covariates"):
+        process.laws(theta, Sample.of([rng.uniform(size=(12, 2))] * 2, values))
 
-    @pytest.fixture
-    def varying(self):
-        """Three tasks, of which the first has two covariates and the last one."""
-        return Sample.of(INPUTS, VALUES, self.TABLES)
 
-    def test_none_by_default(self, sample):
-        """A task of a sample without covariates has rows of no columns."""
-        assert sample.covariates == ()
-        assert [sample.covariates_of(i).shape for i in range(3)] == [(4, 0), (3, 0), (5, 0)]
-        assert sample.select([1]).covariates == ()
-        assert sample.take(np.arange(5)).covariates == ()
+class TestParts:
+    """The first task, alone or with another, is a process of its own with shared parameters."""
 
-    def test_selection_carries_them(self, varying):
-        """Selected tasks keep their covariates, in the order asked."""
-        part = varying.select([2, 0])
-        np.testing.assert_array_equal(part.covariates_of(0), self.TABLES[2])
-        np.testing.assert_array_equal(part.covariates_of(1), self.TABLES[0])
+    @pytest.mark.parametrize("tasks", [(0,), (0, 1), (0, 2)])
+    def test_have_a_selection_of_the_parameters(self, theta, tasks):
+        """Laws, lengths and shares of a part are those of its tasks in the whole."""
+        part, index = PROCESS.with_tasks(tasks)
+        assert part.size == index.size == np.unique(index).size
+        assert part.marginals == tuple(PROCESS.marginals[i] for i in tasks)
+        assert part.covariance.kernels == tuple(PROCESS.covariance.kernels[i] for i in tasks)
+        own, laws = part.split(theta[index])
+        assert laws == tuple(PROCESS.split(theta)[1][i] for i in tasks)
+        np.testing.assert_allclose(
+            part.covariance.matrices(own),
+            PROCESS.covariance.matrices(theta)[np.ix_(range(2), tasks, tasks)],
+            rtol=0,
+            atol=1e-14,
+        )
 
-    def test_observations_carry_them(self, varying):
-        """Observations taken out keep inputs, values and covariates, task by task."""
-        index = np.array([1, 3, 8, 11])
-        part = varying.take(index)
-        np.testing.assert_array_equal(part.offsets, [0, 2, 2, 4])
-        np.testing.assert_array_equal(part.values, varying.values[index])
-        np.testing.assert_array_equal(part.inputs, varying.inputs[:, index])
-        assert part.inputs.flags.c_contiguous
-        np.testing.assert_array_equal(part.covariates_of(0), self.TABLES[0][[1, 3]])
-        assert part.covariates_of(1).shape == (0, 0)
-        np.testing.assert_array_equal(part.covariates_of(2), self.TABLES[2][[1, 4]])
+    def test_all_tasks_are_the_process_itself(self):
+        """The whole is its own part."""
+        part, index = PROCESS.with_tasks((0, 1, 2))
+        assert part is PROCESS
+        np.testing.assert_array_equal(index, np.arange(PROCESS.size))
 
-    @pytest.mark.parametrize("wrong", [TABLES[:2], TABLES[::-1], (*TABLES[:2], np.arange(5.0))])
-    def test_rows_must_match(self, wrong):
-        """A row of covariates for each observation, or an error with the shapes."""
-        with pytest.raises(ValueError, match=r"\[4, 3, 5\] observations, covariates of shapes"):
-            Sample.of(INPUTS, VALUES, wrong)
+    def test_are_made_once(self, monkeypatch):
+        """Each likelihood asks for its part again: it is the same object."""
+        process = Process(PROCESS.covariance, PROCESS.marginals)
+        made = []
+        original = Process._of
+        monkeypatch.setattr(
+            Process, "_of", lambda self, tasks: made.append(tasks) or original(self, tasks)
+        )
+        parts = [process.with_tasks((0, 1))[0] for _ in range(4)]
+        assert made == [(0, 1)]
+        assert all(part is parts[0] for part in parts)
 
-    def test_laws_are_bound(self):
-        """Laws that vary are bound to their rows, constant ones are left alone."""
-        rng = np.random.default_rng(3)
-        values = [rng.gamma(2.0, size=12) for _ in range(2)]
-        tables = [np.empty((12, 0)), np.column_stack([np.arange(12) % 2.0, rng.normal(size=12)])]
-        law = regress(by("k", "gamma"), on="x").fit(values[1], tables[1])
-        covariance = Covariance((KERNELS["se"],) * 2, (InputGroup(2),))
-        process = Process(covariance, (Normal(), law))
-        sample = Sample.of([rng.uniform(size=(12, 2))] * 2, values, tables)
-        theta = process.join(np.zeros(covariance.size))
-        theta[-1] += 0.1
-        plain, bound = process.laws(theta, sample)
-        assert plain == Normal()
-        unbound = process.split(theta)[1][1]
-        assert bound.coefficients[0] == law.coefficients[0] + 0.1
-        expected = unbound.at(tables[1]).to_normal(values[1])
-        np.testing.assert_array_equal(bound.to_normal(values[1]), expected)
-        np.testing.assert_array_equal(process.scores(theta, sample)[12:], expected)
-        with pytest.raises(ValueError, match=r"at\(covariates\)"):
-            unbound.to_normal(values[1])
-        with pytest.raises(ValueError, match="needs covariates"):
-            process.laws(theta, Sample.of([rng.uniform(size=(12, 2))] * 2, values))
+    def test_do_not_travel(self):
+        """A pickle holds what the process is; parts are made again."""
+        process = Process(PROCESS.covariance, PROCESS.marginals)
+        process.with_tasks((0, 1))
+        back = pickle.loads(pickle.dumps(process))
+        assert set(vars(back)) == {"covariance", "marginals"}
+        assert back == process
+        assert back.with_tasks((0, 1))[0].marginals == process.marginals[:2]
+
+    @pytest.mark.parametrize("tasks", [(1,), (1, 0), (0, 3), ()])
+    def test_of_other_tasks_are_refused(self, tasks):
+        """Other choices have no parameters of their own."""
+        with pytest.raises(ValueError, match="Only the first task, alone or with one other"):
+            PROCESS.with_tasks(tasks)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from xcopula import predictive
 from xcopula.marginals import GEV, Exponential, Gamma, Grouped, LogNormal, Normal, StudentT, regress
+from xcopula.process import outcome
 
 MEAN = np.array([-1.3, 0.0, 0.4, 2.0])
 STD = np.array([1.0, 0.3, 0.05, 0.7])
@@ -28,34 +28,34 @@ class TestClosedForms:
     def test_quantile(self, law, exact, level):
         """Quantiles are those of the predictive law."""
         np.testing.assert_allclose(
-            predictive.quantile(MEAN, STD, law, level), exact.ppf(level), rtol=1e-9
+            outcome.quantile(MEAN, STD, law, level), exact.ppf(level), rtol=1e-9
         )
 
     @pytest.mark.parametrize("value", [0.1, 1.0, 4.0, 30.0])
     def test_cdf_and_exceedance(self, law, exact, value):
         """Both probabilities are exact, also where they are tiny."""
         np.testing.assert_allclose(
-            predictive.cdf(MEAN, STD, law, value), exact.cdf(value), rtol=1e-9, atol=1e-300
+            outcome.cdf(MEAN, STD, law, value), exact.cdf(value), rtol=1e-9, atol=1e-300
         )
         np.testing.assert_allclose(
-            predictive.exceedance(MEAN, STD, law, value), exact.sf(value), rtol=1e-9, atol=1e-300
+            outcome.exceedance(MEAN, STD, law, value), exact.sf(value), rtol=1e-9, atol=1e-300
         )
 
     def test_mean_and_std(self, law, exact):
         """The quadrature is exact for these laws."""
-        np.testing.assert_allclose(predictive.mean(MEAN, STD, law), exact.mean(), rtol=1e-12)
-        np.testing.assert_allclose(predictive.std(MEAN, STD, law), exact.std(), rtol=1e-10)
+        np.testing.assert_allclose(outcome.mean(MEAN, STD, law), exact.mean(), rtol=1e-12)
+        np.testing.assert_allclose(outcome.std(MEAN, STD, law), exact.std(), rtol=1e-10)
 
 
 def test_a_tiny_exceedance_is_right():
     """A probability near 1e-20 keeps its digits instead of vanishing in 1 - cdf."""
     score = 9.3
     threshold = float(LOGNORMAL.from_normal(score))
-    tail = predictive.exceedance(ZERO, ONE, LOGNORMAL, threshold)[0]
+    tail = outcome.exceedance(ZERO, ONE, LOGNORMAL, threshold)[0]
     assert 1e-21 < tail < 1e-19
     assert tail == pytest.approx(stats.norm.sf(score), rel=1e-9)
     low = float(LOGNORMAL.from_normal(-score))
-    assert predictive.cdf(ZERO, ONE, LOGNORMAL, low)[0] == pytest.approx(tail, rel=1e-9)
+    assert outcome.cdf(ZERO, ONE, LOGNORMAL, low)[0] == pytest.approx(tail, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_monte_carlo(law):
     draws = law.from_normal(mean + std * z)
     error = 5.0 / np.sqrt(draws.size)
     for level in (0.1, 0.5, 0.9):
-        q = float(predictive.quantile(mean, std, law, level)[0])
+        q = float(outcome.quantile(mean, std, law, level)[0])
         assert abs((draws <= q).mean() - level) < error
-    assert abs((draws > 2.0).mean() - predictive.exceedance(mean, std, law, 2.0)[0]) < error
-    assert abs(draws.mean() - predictive.mean(mean, std, law)[0]) < error * draws.std()
-    assert predictive.std(mean, std, law)[0] == pytest.approx(draws.std(), rel=0.03)
+    assert abs((draws > 2.0).mean() - outcome.exceedance(mean, std, law, 2.0)[0]) < error
+    assert abs(draws.mean() - outcome.mean(mean, std, law)[0]) < error * draws.std()
+    assert outcome.std(mean, std, law)[0] == pytest.approx(draws.std(), rel=0.03)
 
 
 class TestHeavyTails:
@@ -80,8 +80,8 @@ class TestHeavyTails:
     def test_gev_moments_at_prior_variance(self, shape):
         """With s = 1 the moments are those of the law, and NaN where it has none."""
         law, exact = GEV(0.0, 1.0, shape), stats.genextreme(-shape)
-        assert predictive.mean(ZERO, ONE, law)[0] == pytest.approx(exact.mean(), rel=1e-6)
-        spread = predictive.std(ZERO, ONE, law)[0]
+        assert outcome.mean(ZERO, ONE, law)[0] == pytest.approx(exact.mean(), rel=1e-6)
+        spread = outcome.std(ZERO, ONE, law)[0]
         if shape < 0.5:
             assert spread == pytest.approx(exact.std(), rel=1e-4)
         else:
@@ -90,22 +90,22 @@ class TestHeavyTails:
     @pytest.mark.parametrize("law", [GEV(0.0, 1.0, 1.2), StudentT(0.0, 1.0, 0.9)])
     def test_no_mean(self, law):
         """A tail of index one or more has no mean at s = 1, but one where s is small."""
-        both = predictive.mean(np.zeros(2), np.array([1.0, 0.3]), law)
+        both = outcome.mean(np.zeros(2), np.array([1.0, 0.3]), law)
         assert np.isnan(both[0])
         assert np.isfinite(both[1])
-        assert np.isnan(predictive.std(ZERO, ONE, law)[0])
+        assert np.isnan(outcome.std(ZERO, ONE, law)[0])
 
     @pytest.mark.parametrize("df", [1.2, 1.5, 2.0])
     def test_t_with_a_mean_but_no_variance(self, df):
         """Between one and two degrees of freedom there is a mean and no standard deviation."""
         law = StudentT(4.0, 2.0, df)
-        assert predictive.mean(ZERO, ONE, law)[0] == pytest.approx(4.0, abs=1e-4)
-        assert np.isnan(predictive.std(ZERO, ONE, law)[0])
+        assert outcome.mean(ZERO, ONE, law)[0] == pytest.approx(4.0, abs=1e-4)
+        assert np.isnan(outcome.std(ZERO, ONE, law)[0])
 
     @pytest.mark.parametrize("df", [2.1, 2.5, 4.0])
     def test_t_near_the_edge_of_a_variance(self, df):
         """A variance that barely exists is still right."""
-        spread = predictive.std(ZERO, ONE, StudentT(0.0, 2.0, df))[0]
+        spread = outcome.std(ZERO, ONE, StudentT(0.0, 2.0, df))[0]
         assert spread == pytest.approx(2.0 * stats.t(df).std(), rel=1e-4)
 
 
@@ -115,26 +115,26 @@ class TestExactCells:
         mean, std = np.array([0.7]), np.array([0.0])
         value = float(LOGNORMAL.from_normal(0.7))
         for level in (0.01, 0.5, 0.99):
-            assert predictive.quantile(mean, std, LOGNORMAL, level)[0] == value
-        assert predictive.std(mean, std, LOGNORMAL)[0] == 0.0
-        assert predictive.mean(mean, std, LOGNORMAL)[0] == pytest.approx(value, rel=1e-14)
+            assert outcome.quantile(mean, std, LOGNORMAL, level)[0] == value
+        assert outcome.std(mean, std, LOGNORMAL)[0] == 0.0
+        assert outcome.mean(mean, std, LOGNORMAL)[0] == pytest.approx(value, rel=1e-14)
 
     def test_probabilities_are_zero_or_one(self):
         """A known value is at most itself and does not exceed itself."""
         mean, std = np.array([0.0]), np.array([0.0])
         for value, at_most in [(2.9, 0.0), (3.0, 1.0), (3.1, 1.0)]:
-            assert predictive.cdf(mean, std, NORMAL, value)[0] == at_most
-            assert predictive.exceedance(mean, std, NORMAL, value)[0] == 1.0 - at_most
+            assert outcome.cdf(mean, std, NORMAL, value)[0] == at_most
+            assert outcome.exceedance(mean, std, NORMAL, value)[0] == 1.0 - at_most
 
     def test_nan_stays_nan(self):
         """A cell without a prediction has none in any form."""
         mean, std = np.array([np.nan, 0.0]), np.array([np.nan, 1.0])
         for function, extra in [
-            (predictive.quantile, (0.5,)),
-            (predictive.cdf, (1.0,)),
-            (predictive.exceedance, (1.0,)),
-            (predictive.mean, ()),
-            (predictive.std, ()),
+            (outcome.quantile, (0.5,)),
+            (outcome.cdf, (1.0,)),
+            (outcome.exceedance, (1.0,)),
+            (outcome.mean, ()),
+            (outcome.std, ()),
         ]:
             out = function(mean, std, LOGNORMAL, *extra)
             assert np.isnan(out).tolist() == [True, False]
@@ -146,11 +146,11 @@ class TestVaryingLaws:
     GROUPS = Grouped("k", ("a", "b", "c"), (NORMAL, LOGNORMAL, GEV(0.0, 1.0, 0.6)))
     ROWS = np.array([[0.0], [1.0], [2.0], [1.0]])
     FUNCTIONS = (
-        (predictive.quantile, 0.9),
-        (predictive.cdf, 2.0),
-        (predictive.exceedance, 2.0),
-        (predictive.mean, None),
-        (predictive.std, None),
+        (outcome.quantile, 0.9),
+        (outcome.cdf, 2.0),
+        (outcome.exceedance, 2.0),
+        (outcome.mean, None),
+        (outcome.std, None),
     )
 
     @pytest.mark.parametrize(("function", "extra"), FUNCTIONS)
@@ -163,7 +163,7 @@ class TestVaryingLaws:
             one = slice(n, n + 1)
             expected = function(MEAN[one], std[one], self.GROUPS.laws[row], *rest)
             np.testing.assert_allclose(got[one], expected, rtol=1e-12)
-        assert np.isnan(got[2]) == (function is predictive.std)
+        assert np.isnan(got[2]) == (function is outcome.std)
 
     @pytest.mark.parametrize(("function", "extra"), FUNCTIONS)
     @pytest.mark.parametrize("spread", [0.0, 0.5])
@@ -182,17 +182,17 @@ class TestVaryingLaws:
         x = np.linspace(0.0, 1.0, 20)
         law = regress("normal", on="x").fit(3.0 * x + np.tile([0.1, -0.1], 10), x[:, None])
         bound = law.at(np.array([[0.0], [1.0]]))
-        mean = predictive.mean(np.zeros(2), np.full(2, 0.5), bound)
+        mean = outcome.mean(np.zeros(2), np.full(2, 0.5), bound)
         assert mean[1] - mean[0] == pytest.approx(law.parameters["x"])
-        spread = predictive.std(np.zeros(2), np.full(2, 0.5), bound)
+        spread = outcome.std(np.zeros(2), np.full(2, 0.5), bound)
         assert spread[0] == pytest.approx(spread[1]) == 0.5 * law.base.scale
 
     def test_crps(self):
         """The score of an observation is that under the law of its row."""
         observed = np.array([2.0, 1.0, 0.5, 3.0])
-        got = predictive.crps(MEAN, STD, self.GROUPS.at(self.ROWS), observed)
+        got = outcome.crps(MEAN, STD, self.GROUPS.at(self.ROWS), observed)
         for n, row in enumerate(self.ROWS[:, 0].astype(int)):
             one = slice(n, n + 1)
             law = self.GROUPS.laws[row]
-            expected = predictive.crps(MEAN[one], STD[one], law, observed[one])
+            expected = outcome.crps(MEAN[one], STD[one], law, observed[one])
             np.testing.assert_allclose(got[one], expected, rtol=1e-12)
