@@ -9,8 +9,8 @@ import xarray as xr
 from sources import DATES, EAST, NORTH, TEN, dataset
 
 import xcopula
-from xcopula.labels.coordinates import find_coordinates
 from xcopula.errors import FieldError
+from xcopula.labels.coordinates import find_coordinates
 from xcopula.labels.fields import Field, attach_fields, fields_of, find_fields
 
 SYSTEM = find_coordinates(dataset({"lon": EAST, "lat": NORTH}, lon=TEN, lat=TEN, time=DATES))
@@ -29,13 +29,13 @@ def months(values) -> xr.Dataset:
 
 class TestFind:
     def test_coordinate_or_variable(self):
-        """A field may be either, with the dims that it has."""
+        """A field may be either, on its own dims."""
         target = xr.Dataset({"h": ("y", [1, 2])}, coords={"k": 3.0})
         assert look_up(Field("h"), target).dtype == np.float64
         assert float(look_up(Field("k"), target)) == 3.0
 
     def test_an_axis_is_found_by_role(self):
-        """A field that is an input of the model goes by its role, and in its numbers."""
+        """A field that is an input of the model is found by its role, and read as its numbers."""
         target = dataset({"w": EAST}, w=TEN, latitude=TEN, time=DATES)
         np.testing.assert_array_equal(look_up(Field("lon"), target), TEN)
         np.testing.assert_array_equal(look_up(Field("lat"), target), TEN)
@@ -43,7 +43,7 @@ class TestFind:
 
     @pytest.mark.parametrize("part", ["month", "season", "dayofyear", "year"])
     def test_parts_of_dates(self, part):
-        """A part of a date is that of xarray, for datetime64 and cftime."""
+        """A part of a date is the same as in xarray, for datetime64 and cftime."""
         key = Field(f"time.{part}", key=True)
         dates = np.asarray(cftime.num2date(np.arange(10), "days since 2000-01-01", "standard"))
         expected = getattr(months(DATES)["time"].dt, part).values
@@ -51,7 +51,7 @@ class TestFind:
             np.testing.assert_array_equal(look_up(key, months(values)), expected)
 
     def test_no_such_part(self):
-        """An unknown part of a date names some that there are."""
+        """The error for an unknown part of a date names some known ones."""
         with pytest.raises(FieldError, match=r"no part 'moon' \('time.moon'\). Use 'month'"):
             look_up(Field("time.moon", key=True), months(DATES))
 
@@ -78,10 +78,10 @@ class TestFind:
 
     @pytest.mark.parametrize(("trained", "found"), [("m", "hPa"), ("K", "degC")])
     def test_units_that_do_not(self, trained, found):
-        """Other units are refused with both."""
+        """Other units are refused, and the error names both."""
         target = dataset({"h": {"units": found}}, h=TEN)
         with pytest.raises(
-            FieldError, match=f"'h' is in '{found}', in the training data it was in '{trained}'"
+            FieldError, match=f"'h' is in '{found}', but in the training data it was in '{trained}'"
         ):
             look_up(Field("h", units=trained), target)
 
@@ -136,7 +136,7 @@ class TestEncode:
         "values", [np.array([1.0, np.nan]), np.array(["a", None], object), DATES[:2].copy()]
     )
     def test_gaps_stay_gaps(self, values):
-        """A missing key has no code, and is no group."""
+        """A missing key has no code, and is not a group."""
         if values.dtype.kind == "M":
             values[1] = "NaT"
         field = Field("k", key=True).learnt_from(values, SYSTEM)
@@ -148,18 +148,18 @@ class TestEncode:
         [
             ([1, 2], [2, 3, 7], "k 3, 7 never occurs in the training data, which have 1, 2"),
             (["a"], ["b"], "k b never occurs in the training data, which have a"),
-            ([1, 2], ["a"], "'k' has dtype <U1, its groups in training were 1, 2"),
+            ([1, 2], ["a"], "'k' has dtype <U1, but its groups in the training data were 1, 2"),
         ],
     )
     def test_groups_never_seen(self, known, asked, match):
-        """A new group is named, beside those there were."""
+        """A new group is named, together with those of the training data."""
         field = Field("k", key=True).learnt_from(np.array(known), SYSTEM)
         with pytest.raises(FieldError, match=match):
             field.encode(np.array(asked))
 
     @pytest.mark.parametrize("middle", [0.0, 100.0, 179.0, -179.0])
     def test_longitudes_are_taken_about_the_training_data(self, middle):
-        """Any convention gives the same numbers, without a jump among the data."""
+        """Any convention gives the same numbers, without a jump within the data."""
         lon = middle + np.array([-5.0, 0.0, 5.0])
         field = Field("lon").learnt_from((lon + 180.0) % 360.0 - 180.0, SYSTEM)
         found = [field.encode(lon), field.encode(lon % 360.0), field.encode(lon - 360.0)]
@@ -176,7 +176,7 @@ class TestSource:
         assert (height.units, height.key, key.key) == ("m", False, True)
 
     def test_an_axis_has_the_units_it_is_read_in(self):
-        """A slope on a coordinate is per unit of the axis: per km, of metres along x."""
+        """A slope on a coordinate is per unit of the axis: per km if x is in metres."""
         data = dataset({"x": {"units": "m"}, "y": {"units": "m"}}, x=1e3 * TEN, y=TEN)
         system = find_coordinates(data, ["x", "y"])
         (field,) = fields_of(data["v"], ["x"], [], system)
@@ -215,7 +215,7 @@ def test_many_new_groups_are_abridged():
 
 
 def test_a_law_does_not_vary_with_its_own_variable():
-    """A regression of a variable on itself is refused by name."""
+    """A variable cannot be regressed on itself."""
     with pytest.raises(FieldError, match="The law of 'v' cannot vary with 'v' itself"):
         xcopula.fit(dataset(x=TEN, y=TEN), "v", marginals=xcopula.regress("normal", on="v"))
 
@@ -228,21 +228,21 @@ def test_methods_of_dates_are_no_parts(part):
 
 
 def test_a_season_is_no_number():
-    """A part that is a name groups, and does not regress."""
+    """A part that is a name makes groups, and is not a number."""
     with pytest.raises(FieldError, match=r"'time.season' has dtype .*`by\('time.season'"):
         look_up(Field("time.season"), months(DATES))
 
 
 def test_units_that_were_not_there_are_warned_of():
-    """A target in metres, where the training data did not say, may be wrong."""
-    with pytest.warns(UserWarning, match="'h' is in 'm', in the training data it had no units"):
+    """Metres in the target may be wrong if the training data had no units."""
+    with pytest.warns(UserWarning, match="'h' is in 'm', but in the training data it had no units"):
         look_up(Field("h"), dataset({"h": {"units": "m"}}, h=TEN))
 
 
 def test_a_field_at_other_places():
     """Variables of a mapping are not matched by position."""
     here, there = dataset(x=TEN, y=TEN)["v"], dataset(x=TEN + 1.0, y=TEN)["v"].rename("h")
-    with pytest.raises(FieldError, match=r"'h', which stands at other places \(\['x'\] differ"):
+    with pytest.raises(FieldError, match=r"'h', which lies at other places \(\['x'\] differ"):
         attach_fields("v", here, ["h"], {"v": here, "h": there})
-    with pytest.raises(FieldError, match=r"stands at other places \(\['site'\] differ"):
+    with pytest.raises(FieldError, match=r"lies at other places \(\['site'\] differ"):
         attach_fields("v", here, ["h"], {"v": here, "h": there[:5].drop_vars(["x", "y"])})

@@ -1,8 +1,8 @@
-"""Fields and group keys that marginal laws vary with: found in labelled data, read as columns.
+"""The fields and group keys that marginal laws vary with: find them in data, read them as columns.
 
-A name with a dot, such as ``time.month``, is a part of a date. A name that is a coordinate of the
-model is looked for by its role, like the coordinate itself. What is a key becomes a code of the
-groups that the training data have; everything else is a number.
+A name with a dot, such as ``time.month``, means a part of a date. A field that is a coordinate of
+the model is found by its role. A key becomes the number of its group in the training data; any
+other field is a number itself.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.errors import FieldError
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.times import is_time
 from xcopula.labels.coordinates.units import conversion, is_longitude, units_of
-from xcopula.errors import FieldError, warn_user
+from xcopula.warn import warn_user
 
 __all__ = ["Field", "attach_fields", "fields_of", "find_fields", "source_of"]
 
@@ -28,7 +29,7 @@ _SHOWN = 5
 
 
 def source_of(name: str) -> str:
-    """Return the variable that a field is, or is a part of: ``time`` of ``time.month``."""
+    """Return the variable behind a field: ``time`` for ``time.month``."""
     return name.partition(".")[0]
 
 
@@ -39,15 +40,15 @@ class Field:
     Attributes
     ----------
     name : str
-        As the law names it.
+        Name in the law.
     key : bool
-        Whether it names groups.
+        Whether its values are groups.
     units : str
-        In the training data; '' if they had none.
+        Units in the training data; '' if there were none.
     groups : tuple
-        The groups of a key, sorted; empty until the training data have been read.
+        Groups of a key, sorted; empty until the training data have been read.
     wrap : float, optional
-        Of a longitude: the middle of the training data, about which others are taken.
+        Middle longitude of the training data. Longitudes are taken within half a turn of it.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Field:
 
     @property
     def source(self) -> str:
-        """Name of the variable that it is, or is a part of."""
+        """Name of the variable behind the field."""
         return source_of(self.name)
 
     @property
@@ -69,22 +70,22 @@ class Field:
     def find_source(
         self, data: xr.Dataset | xr.DataArray, system: CoordinateSystem
     ) -> xr.DataArray | None:
-        """Return the variable that the field is, or is a part of; None if it is not there."""
+        """Return the variable behind the field, or None if the data lack it."""
         axis = system.find_source(data, self.source)
         if axis is not None:
             return axis
         if self.source in data.coords or self.source in getattr(data, "data_vars", ()):
             return data[self.source]
-        # A DataArray of the field itself is a target too.
+        # The target may be a DataArray of the field itself.
         return data if isinstance(data, xr.DataArray) and data.name == self.source else None
 
     def read(self, source: xr.DataArray, system: CoordinateSystem) -> xr.DataArray:
-        """Return the field itself, with the dims that it has, not yet encoded.
+        """Return the values of the field on its own dims, not yet encoded.
 
         Raises
         ------
         FieldError
-            If it has other units, or is of a kind that cannot be used.
+            If its units cannot be converted, or its dtype cannot be used.
         """
         part = self.name.partition(".")[2]
         field = _part(source, part, self.name) if part else source
@@ -102,19 +103,19 @@ class Field:
         factor = conversion(units, self.units)
         if factor is None:
             raise FieldError(
-                f"Field {self.name!r} is in {units!r}, in the training data it was in "
+                f"Field {self.name!r} is in {units!r}, but in the training data it was in "
                 f"{self.units!r}. Convert it and set its `units` attribute."
             )
         if units and not self.units:
             warn_user(
-                f"Field {self.name!r} is in {units!r}, in the training data it had no units: they "
-                "were taken for the same. Set `units` there."
+                f"Field {self.name!r} is in {units!r}, but in the training data it had no units. "
+                "The units were assumed to be the same. Set `units` on the training data."
             )
         numbers = field.astype(np.float64, copy=False)
         return numbers if factor == 1.0 else numbers * factor
 
     def learnt_from(self, values: npt.NDArray[Any], system: CoordinateSystem) -> Field:
-        """Return the field with what the training data tell: groups, or the middle longitude."""
+        """Return the field with the groups, or the middle longitude, of the training data."""
         if self.key:
             known = _comparable(values[~_missing(values)])
             return replace(self, groups=tuple(np.unique(known).tolist()))
@@ -126,12 +127,12 @@ class Field:
         return self
 
     def encode(self, values: npt.NDArray[Any]) -> FloatArray:
-        """Return values as a column (m,): numbers, or codes of groups; NaN where missing.
+        """Return values as a column (m,) of numbers, or of group numbers; NaN where missing.
 
         Raises
         ------
         FieldError
-            If a group was never seen in training.
+            If a group does not occur in the training data.
         """
         if not self.key:
             numbers = np.asarray(values, np.float64)
@@ -144,8 +145,8 @@ class Field:
         found, order = _comparable(values[known]), np.asarray(self.groups)
         if found.size and (found.dtype.kind in "US") != (order.dtype.kind in "US"):
             raise FieldError(
-                f"{self.name!r} has dtype {found.dtype}, its groups in training were "
-                f"{', '.join(self.labels[:_SHOWN])}. Use the same names for them."
+                f"{self.name!r} has dtype {found.dtype}, but its groups in the training data were "
+                f"{', '.join(self.labels[:_SHOWN])}. Use the same names."
             )
         place = np.clip(np.searchsorted(order, found), 0, len(order) - 1)
         strange = order[place] != found
@@ -167,12 +168,12 @@ def find_fields(
     variable: str,
     what: str = "the target",
 ) -> list[xr.DataArray]:
-    """Return all fields of a law in a target.
+    """Find all fields of a law in a target.
 
     Raises
     ------
     FieldError
-        If some are missing, all of which it names, or one cannot be used.
+        If fields are missing (the message names all of them), or one cannot be used.
     """
     sources = [f.find_source(data, system) for f in fields]
     missing = [f.name for f, source in zip(fields, sources, strict=True) if source is None]
@@ -189,21 +190,21 @@ def find_fields(
 def fields_of(
     array: xr.DataArray, names: Sequence[str], keys: Sequence[str], system: CoordinateSystem
 ) -> tuple[Field, ...]:
-    """Describe the fields that the law of a variable varies with, from labels alone."""
+    """Describe the fields that the law of a variable varies with; no values are read."""
     units = {str(n): units_of(c) for n, c in array.coords.items()}
-    units |= {axis.name: axis.units for axis in system.axes}  # as they are read
+    units |= {axis.name: axis.units for axis in system.axes}  # the units they are read in
     return tuple(Field(name, name in keys, units.get(name, "")) for name in names)
 
 
 def attach_fields(
     name: str, array: xr.DataArray, wanted: Sequence[str], data: Mapping[Any, Any]
 ) -> xr.DataArray:
-    """Return a variable with the fields of its law as coordinates, taken from beside it.
+    """Return a variable with the fields of its law as coordinates, taken from the data.
 
     Raises
     ------
     FieldError
-        If a field is nowhere, or on other dims.
+        If a field is not found, has other dims, or lies at other places.
     """
     for source in dict.fromkeys(map(source_of, wanted)):
         if source == name:
@@ -213,9 +214,9 @@ def attach_fields(
         field = data.get(source)
         if field is None:
             raise FieldError(
-                f"The law of {name!r} varies with {source!r}, which is neither a coordinate of it "
-                f"({[str(c) for c in array.coords]}) nor a variable beside it. Add it with "
-                "`assign_coords`."
+                f"The law of {name!r} varies with {source!r}, which is neither one of its "
+                f"coordinates ({[str(c) for c in array.coords]}) nor a variable of the data. Add "
+                "it with `assign_coords`."
             )
         strange = [str(d) for d in field.dims if d not in array.dims]
         if strange:
@@ -235,7 +236,7 @@ def attach_fields(
             field.sizes[d] != array.sizes[d] for d in field.dims if d not in array.indexes
         ):
             raise FieldError(
-                f"The law of {name!r} varies with {source!r}, which stands at other places "
+                f"The law of {name!r} varies with {source!r}, which lies at other places "
                 f"({moved or [str(d) for d in field.dims]} differ). Interpolate it to the sites of "
                 f"{name!r}."
             )
@@ -247,7 +248,7 @@ def _part(source: xr.DataArray, part: str, name: str) -> xr.DataArray:
     if not is_time(source):
         raise FieldError(
             f"{name!r} is a part of a date, but {source.name!r} has dtype {source.dtype}. Decode "
-            "it with `xr.decode_cf`, or name a variable of groups."
+            "it with `xr.decode_cf`, or name a variable that holds the groups."
         )
     found = getattr(source.dt, part, None)
     if not isinstance(found, xr.DataArray):
@@ -266,7 +267,7 @@ def _missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def _comparable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return keys that compare alike whatever holds them: objects and dates as text."""
+    """Return keys in a form that compares the same for all dtypes: objects and dates as text."""
     if values.dtype.kind == "M":
         return np.char.replace(np.datetime_as_string(values.astype("M8[s]")), "T", " ")
     return values.astype(str) if values.dtype.kind == "O" else values

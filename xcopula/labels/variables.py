@@ -1,7 +1,7 @@
-"""The variables of a model, each with all it needs as coordinates; nothing is computed here.
+"""The variables of a model, each with the coordinates and fields it needs. Nothing is computed.
 
-A Dataset may keep longitude and latitude, or the fields of a law, among its variables: what a
-variable needs of them is attached to it, so that from here on each is a DataArray of its own.
+A Dataset may hold longitude and latitude, or the fields of a law, as data variables. Those that a
+variable needs are attached to it as coordinates. After that, each variable is a complete DataArray.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import xarray as xr
 from xcopula.labels.coordinates import Coords, coordinates_asked, find_projection
 from xcopula.labels.coordinates.roles import coordinates_of, guessed_roles
 from xcopula.labels.coordinates.units import is_length, units_of
-from xcopula.errors import warn_user
 from xcopula.labels.fields import attach_fields
 from xcopula.marginals import Law
+from xcopula.warn import warn_user
 
 __all__ = [
     "Data",
@@ -34,8 +34,8 @@ Data = xr.Dataset | Mapping[str, xr.DataArray]
 Laws = Sequence[Law | None]
 Thin = int | Mapping[str, int] | None
 
-# Names of coordinates that a table may keep among its variables. Prefixes will not do: a latent
-# heat is no latitude, and a longwave flux no longitude.
+# Names of coordinates that a table may hold as variables. How a name begins is not enough: a
+# latent heat is not a latitude, and a longwave flux is not a longitude.
 _COLUMNS: tuple[dict[str, set[str]], ...] = (
     {"longitude": {"lon", "longitude"}, "latitude": {"lat", "latitude"}},
     {"x": {"x", "easting"}, "y": {"y", "northing"}},
@@ -49,7 +49,7 @@ def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, x
     Parameters
     ----------
     coords : optional
-        What the inputs are to be; variables of a Dataset may be among them.
+        The inputs of the model; variables of a Dataset may be among them.
 
     Raises
     ------
@@ -62,13 +62,13 @@ def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, x
     available = list(data.data_vars) if isinstance(data, xr.Dataset) else list(data)
     for name in names:
         if name not in available:
-            raise KeyError(f"No variable {name!r} in the data; it has {available}.")
+            raise KeyError(f"No variable {name!r} in the data, which have {available}.")
     arrays = {name: data[name] for name in names}
     for name, array in arrays.items():
         if not isinstance(array, xr.DataArray):
             raise TypeError(
-                f"Variable {name!r} is a {type(array).__name__}; a mapping holds DataArrays, which "
-                "carry their coordinates."
+                f"Variable {name!r} is a {type(array).__name__}; a mapping holds DataArrays, with "
+                "their coordinates. Convert it."
             )
         if isinstance(data, xr.Dataset):
             array = _with_inputs(array, data.drop_vars(list(names)), coords)
@@ -82,13 +82,12 @@ def _check_type(data: object) -> None:
     advice = "Use `array.to_dataset(name=...)` for a DataArray."
     if hasattr(data, "to_xarray"):
         advice = "Use `frame.to_xarray()`, with `set_coords` for its coordinates."
-    raise TypeError(
-        f"`data` is a Dataset or a mapping of DataArrays, found {type(data).__name__}. {advice}"
-    )
+    found = type(data).__name__
+    raise TypeError(f"`data` must be a Dataset or a mapping of DataArrays, found {found}. {advice}")
 
 
 def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.DataArray:
-    """Attach variables that are inputs: those that were asked for, or whose names say so."""
+    """Attach the variables that are inputs: those in ``coords``, or those known by name."""
     fitting = {
         str(n): v
         for n, v in others.data_vars.items()
@@ -102,7 +101,7 @@ def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.
 
 
 def _columns(array: xr.DataArray, names: Sequence[str]) -> list[str]:
-    """Return the names that play a role which no coordinate of the variable has."""
+    """Return the names that fill roles which the coordinates of the variable leave open."""
     found = [
         {role: [n for n in names if n.lower() in spellings] for role, spellings in columns.items()}
         for columns in _COLUMNS
@@ -128,17 +127,17 @@ def _with_projection(array: xr.DataArray, data: Data) -> xr.DataArray:
         if named:
             warn_user(
                 f"Variable {array.name!r} refers to the grid mapping {named!r}, which is not "
-                "there: targets in other projections will not be noticed. Keep it as a coordinate, "
+                "there. Targets in another projection will not be noticed. Make it a coordinate "
                 f"with `set_coords({str(named)!r})` on the Dataset."
             )
         return array
-    if "grid_mapping" in array.encoding:  # where decoding may have put it
+    if "grid_mapping" in array.encoding:  # decoding may have put it there
         array = array.assign_attrs(grid_mapping=projection.name)
     return array.assign_coords({projection.name: projection.to_coordinate()})
 
 
 def wanted(law: Law | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fields that a law varies with, and those of them that are keys."""
+    """Return the fields that a law varies with, and which of them are keys."""
     if law is None or isinstance(law, type):
         return (), ()
     return law.fields, getattr(law, "keys", ())
@@ -147,7 +146,7 @@ def wanted(law: Law | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def with_fields(
     arrays: Mapping[str, xr.DataArray], laws: Laws, data: Data
 ) -> dict[str, xr.DataArray]:
-    """Return the variables with the fields of their laws as further coordinates."""
+    """Return the variables with the fields of their laws as coordinates."""
     return {
         name: attach_fields(name, array, wanted(law)[0], data)
         for (name, array), law in zip(arrays.items(), laws, strict=True)
@@ -155,13 +154,13 @@ def with_fields(
 
 
 def thinned(data: Data, thin: Thin) -> Data:
-    """Return every so many entries of the data, along all dims or along some."""
+    """Return every k-th entry of the data, along all dims or along those that ``thin`` names."""
     if thin is None:
         return data
     _check_type(data)
     parts = [data] if isinstance(data, xr.Dataset) else list(data.values())
     if not all(isinstance(part, xr.Dataset | xr.DataArray) for part in parts):
-        return data  # refused where it is picked
+        return data  # `pick` refuses it
     known = {d for part in parts for d in getattr(part, "dims", ())}
     if isinstance(thin, Mapping):
         unknown = [d for d in thin if d not in known]
@@ -176,7 +175,7 @@ def thinned(data: Data, thin: Thin) -> Data:
 
 
 def without_idle(array: xr.DataArray, coords: Coords, fields: Sequence[str]) -> xr.DataArray:
-    """Return a variable without lazy coordinates that can be neither input nor field."""
+    """Return a variable without the lazy coordinates that are neither inputs nor fields."""
     used = {*fields, *coordinates_asked(coords)}
     lazy = [n for n, c in array.coords.items() if c.chunks is not None and n not in used]
     if not lazy:
@@ -194,7 +193,7 @@ def is_lazy(array: xr.DataArray) -> bool:
 
 
 def loaded(arrays: dict[str, xr.DataArray]) -> dict[str, xr.DataArray]:
-    """Return the variables in memory; what is backed by dask is computed in one go."""
+    """Return the variables in memory. Those backed by dask are computed together."""
     if not any(is_lazy(array) for array in arrays.values()):
         return arrays
     import dask

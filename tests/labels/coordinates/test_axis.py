@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from sources import DATES, TEN
 
-from xcopula.labels.coordinates import Axis
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates import Axis
 
 
 def array(values, **attrs) -> xr.DataArray:
@@ -31,7 +31,7 @@ class TestOf:
         ],
     )
     def test_units_of_the_model(self, role, units, expected):
-        """Horizontal lengths are in km, heights in m, angles in degrees, all else as it is."""
+        """Horizontal lengths are in km, heights in m, angles in degrees, and the rest unchanged."""
         assert Axis.of(array(TEN, units=units), role).units == expected
 
     def test_dates_have_a_calendar_and_an_epoch(self):
@@ -48,14 +48,14 @@ class TestOf:
 
     @pytest.mark.parametrize("values", [["a", "b"], [True, False], [1j, 2j]])
     def test_neither_numbers_nor_dates(self, values):
-        """Strings, booleans and complex numbers are no inputs."""
+        """Strings, booleans and complex numbers cannot be inputs."""
         with pytest.raises(CoordinateError, match=r"'c' has dtype .*numbers or dates"):
             Axis.of(array(values), "x")
 
 
 class TestRead:
     def test_lengths_are_converted(self):
-        """Metres are read as the kilometres of the model, without units as they are."""
+        """Metres become the kilometres of the model; numbers without units stay as they are."""
         axis = Axis("x", "x", "km")
         np.testing.assert_allclose(axis.read(array([1000.0], units="m")), [1.0])
         np.testing.assert_allclose(axis.read(array([3.0])), [3.0])
@@ -77,20 +77,20 @@ class TestRead:
             axis.read(array([0.0, -91.0, 100.0, np.nan]))
 
     def test_lazy_latitudes_beyond_the_pole(self):
-        """Lazily, they are found where they are computed."""
+        """In lazy data, they are found when they are computed."""
         lazy = Axis("lat", "latitude", "degrees").read(array([0.0, 95.0]).chunk(p=1))
         with pytest.raises(CoordinateError, match="beyond 90 degrees"):
             lazy.compute()
 
     def test_numbers_for_dates_and_dates_for_numbers(self):
-        """The kind of a coordinate does not change."""
-        with pytest.raises(CoordinateError, match="'c' has dtype float64, the model has dates"):
+        """A model of dates refuses numbers, and the reverse."""
+        with pytest.raises(CoordinateError, match="'c' has dtype float64, but the model has dates"):
             Axis.of(array(DATES), "").read(array(TEN))
         with pytest.raises(CoordinateError, match="'c' has dtype datetime64"):
             Axis.of(array(TEN), "x").read(array(DATES))
 
     def test_decode(self):
-        """Numbers of a time are dates, others are themselves."""
+        """Numbers of a time become dates; other numbers stay as they are."""
         axis = Axis.of(array(DATES), "")
         np.testing.assert_array_equal(axis.decode(np.arange(10.0)), DATES)
         np.testing.assert_array_equal(Axis("x").decode(TEN), TEN)

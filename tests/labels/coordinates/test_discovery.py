@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from sources import DATES, EAST, NORTH, TEN, dataset
 
-from xcopula.labels.coordinates import Cycle, Globe, cycle, find_coordinates
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates import Cycle, Globe, cycle, find_coordinates
 
 METRES = {"units": "m"}
 
@@ -61,13 +61,13 @@ class TestFindCoordinates:
         ],
     )
     def test_ard_marks_groups(self, ard, expected):
-        """A flag, a name or names say which groups have a scale for each coordinate."""
+        """A flag, a name or names choose the groups with a scale for each coordinate."""
         data = dataset(e=TEN, n=TEN, t=TEN)
         system = find_coordinates(data, {"plane": ["e", "n"], "time": "t"}, ard=ard)
         assert [g.ard for g in system.groups] == expected
 
     def test_units_of_a_group_are_those_its_axes_agree_on(self):
-        """Length scales have units only where one length serves all axes."""
+        """A length scale has units only if all axes of the group have the same."""
         attrs = {"e": {"units": " km "}, "n": {"units": "km"}, "t": {"units": "day"}}
         data = dataset(attrs, e=TEN, n=TEN, t=TEN)
         groups = find_coordinates(data, {"plane": ["e", "n"], "mix": ["t"]}).groups
@@ -84,7 +84,7 @@ class TestFindCoordinates:
     @pytest.mark.parametrize(
         ("data", "options", "match"),
         [
-            (dataset(a=TEN), {"coords": ["a", "z"]}, r"No coordinate 'z'.*has coords \['a'\]"),
+            (dataset(a=TEN), {"coords": ["a", "z"]}, r"No coordinate 'z'.*have coords \['a'\]"),
             (dataset(a=TEN), {"coords": []}, "names no coordinate"),
             (dataset(a=TEN), {"coords": {"space": []}}, "names no coordinate"),
             (dataset(a=TEN), {"coords": ["a", "a"]}, "names a coordinate twice"),
@@ -94,12 +94,12 @@ class TestFindCoordinates:
             (
                 dataset({"a": NORTH}, a=TEN, b=TEN),
                 {"coords": ["a", "b"]},
-                r"\['a'\] of the group 'space' are in degrees, which are not a distance.*give both",
+                r"\['a'\] of the group 'space' are in degrees, which are not a distance.*name both",
             ),
             (
                 dataset({"a": EAST}, a=TEN),
                 {},
-                "'a' is a longitude, in degrees, .* no latitude varies beside it",
+                "'a' is a longitude, in degrees, .* no latitude to go with it. Add a latitude",
             ),
             (
                 dataset({"x": EAST, "y": {"units": "km", "axis": "Y"}}, x=TEN, y=TEN),
@@ -120,7 +120,7 @@ class TestFindCoordinates:
             (
                 dataset({"a": {"axis": "X"}, "b": {"axis": "X"}}, a=TEN, b=TEN),
                 {},
-                r"\['a', 'b'\] all claim to be 'x'. Choose by `coords=`",
+                r"\['a', 'b'\] all claim to be 'x'. Name the inputs in `coords=`",
             ),
             (
                 dataset({"a": NORTH, "b": NORTH, "lon": EAST}, a=TEN, b=TEN, lon=TEN),
@@ -130,7 +130,7 @@ class TestFindCoordinates:
             (
                 dataset(x=TEN, time=DATES),
                 {"coords": {"g": ["x", "time"]}},
-                r"\['x', 'time'\] of the group 'g' are dates and more.*'time': 'time'",
+                r"\['x', 'time'\] of the group 'g' include dates, .*'time': 'time'",
             ),
             (
                 dataset(lon=TEN, lat=TEN),
@@ -145,13 +145,13 @@ class TestFindCoordinates:
             (
                 dataset(x=TEN),
                 {"coords": {"g": ["x", cycle("x", 3.0)]}},
-                "'g' holds a cycle and more: give each its own",
+                "'g' holds a cycle and other coordinates. Give the cycle",
             ),
             (dataset(a=TEN), {"coords": cycle("b", 2.0)}, "No coordinate 'b'"),
             (
                 dataset(a=TEN, b=TEN),
                 {"coords": {"longitude": "a"}},
-                "names one coordinate for each; 'latitude' is None",
+                "one for latitude; 'latitude' is None",
             ),
             (
                 dataset(a=TEN, b=TEN),
@@ -161,21 +161,23 @@ class TestFindCoordinates:
             (
                 dataset(a=TEN, b=TEN, c=TEN),
                 {"coords": {"longitude": "a", "latitude": "b", "space": "c"}},
-                "longitude, latitude and another group 'space'",
+                "another group 'space'. Rename",
             ),
             (dataset(a=list("abcdefghij")), {"coords": "a"}, "'a' has dtype <U1"),
             (dataset(a=TEN > 3), {"coords": "a"}, "'a' has dtype bool"),
         ],
     )
     def test_errors_say_what_and_what_to_do(self, data, options, match):
-        """Each unusable choice of coordinates has an error of its own."""
+        """Each unusable choice of coordinates has its own error."""
         with pytest.raises(CoordinateError, match=match):
             find_coordinates(data, **options)
 
     @pytest.mark.parametrize("coords", [3, 3.5, [1, 2], {"space": [None]}])
     def test_coords_of_a_wrong_type(self, coords):
         """Coordinates are named by strings."""
-        with pytest.raises(TypeError, match=r"`coords` (is a name|names coordinates by strings)"):
+        with pytest.raises(
+            TypeError, match=r"`coords` must (be a name|name coordinates by strings)"
+        ):
             find_coordinates(dataset(a=TEN), coords)
 
 
@@ -210,7 +212,7 @@ class TestGeographic:
         assert [a.role for a in system.axes] == ["longitude", "latitude", "time"]
 
     def test_told_against_the_attributes(self):
-        """What the user says of longitude and latitude counts more than attributes."""
+        """The user's choice of longitude and latitude overrides attributes."""
         data = dataset({"a": NORTH, "b": EAST}, a=TEN, b=TEN)
         system = find_coordinates(data, {"longitude": "a", "latitude": "b"})
         assert system.names == ("a", "b")
@@ -249,7 +251,7 @@ class TestGeographic:
         assert find_coordinates(data.drop_vars(["x", "y"])).names == ("lon", "lat")
 
     def test_rotated_degrees_do_not_compete(self):
-        """Degrees of a rotated pole on axes X and Y are no plane: longitude and latitude are."""
+        """Degrees of a rotated pole are not a plane: the true longitude and latitude are used."""
         both = np.add.outer(TEN, TEN)
         degrees = {"units": "degrees"}
         data = xr.Dataset(
@@ -263,7 +265,7 @@ class TestGeographic:
         assert find_coordinates(data).names == ("lon", "lat")
 
     def test_a_plane_in_metres_comes_before_two_dimensional_degrees(self):
-        """Projected axes with units of length are the inputs, exact and cheap."""
+        """Projected axes in units of length are the inputs."""
         both = np.add.outer(TEN, TEN)
         data = xr.Dataset(
             coords={
@@ -278,7 +280,7 @@ class TestGeographic:
         assert [a.units for a in system.axes] == ["km", "km"]
 
     def test_ard_leaves_the_globe_alone(self):
-        """ard=True means all groups that may."""
+        """ard=True means all groups that can have it."""
         system = find_coordinates(dataset(lon=TEN, lat=TEN, time=DATES), ard=True)
         assert [g.ard for g in system.groups] == [False, True]
 
@@ -304,7 +306,7 @@ class TestTime:
         assert find_coordinates(dataset(x=TEN, y=TEN, time=DATES[[0] * 10])).names == ("x", "y")
 
     def test_scalars_are_ignored(self):
-        """Scalar coordinates, whatever their roles, are no inputs."""
+        """Scalar coordinates are not inputs, whatever their roles."""
         data = dataset(x=TEN, y=TEN).assign_coords(
             height=xr.DataArray(2.0, attrs={"axis": "Z", "units": "m"}),
             time=DATES[0],
@@ -314,13 +316,13 @@ class TestTime:
         assert find_coordinates(data).names == ("x", "y")
 
     def test_a_time_series_at_one_place(self):
-        """With scalar coordinates of the place, time alone is the input."""
+        """If the place is given by scalars, time alone is the input."""
         data = dataset(time=DATES).assign_coords(lat=40.0, lon=7.0)
         assert groups(find_coordinates(data)) == {"time": ["time"]}
 
     @pytest.mark.parametrize("stated", [True, False])
     def test_two_times_are_ambiguous(self, stated):
-        """Of a forecast's two times the user has to choose."""
+        """If a forecast has two times, the user has to choose."""
         attrs = {n: {"standard_name": "time"} for n in ("time", "valid_time")} if stated else {}
         data = dataset(attrs, x=TEN, y=TEN, time=DATES, valid_time=DATES)
         with pytest.raises(
@@ -372,12 +374,12 @@ class TestCycle:
         assert (year.period, day.period) == (365.2425, 1.0)
 
     def test_alone_and_of_numbers(self):
-        """Any number may return after a period in its units."""
+        """Any number can repeat after a period in its own units."""
         (group,) = find_coordinates(dataset(angle=TEN), cycle("angle", 360)).groups
         assert group.period == 360.0
 
     def test_the_year_is_that_of_the_calendar(self):
-        """A model year has 360 days where the calendar says so."""
+        """A year has 360 days if the calendar says so."""
         import cftime
 
         dates = np.asarray(cftime.num2date(np.arange(10), "days since 2001-01-01", "360_day"))
@@ -387,19 +389,19 @@ class TestCycle:
     @pytest.mark.parametrize("period", [0.0, -1, np.inf, np.nan, "month"])
     def test_periods_that_are_none(self, period):
         """A period is positive and finite, or has a known name."""
-        with pytest.raises(ValueError, match="A period is"):
+        with pytest.raises(ValueError, match="A period must be"):
             cycle("time", period)
 
     @pytest.mark.parametrize(("name", "period"), [(3, 1.0), ("time", None), ("time", True)])
     def test_of_a_wrong_type(self, name, period):
-        """A cycle has a name and a number."""
-        with pytest.raises(TypeError, match=r"`cycle` takes the name|A period is a number"):
+        """A cycle takes a name and a number."""
+        with pytest.raises(TypeError, match=r"`cycle` takes the name|A period must be a number"):
             cycle(name, period)
 
 
 class TestHeight:
     def test_reported_in_metres(self):
-        """A height by its attributes is a group of its own, in m."""
+        """A height known by its attributes is a group of its own, in m."""
         attrs = {"alt": {"standard_name": "altitude", "units": "km"}}
         system = find_coordinates(dataset(attrs, lon=TEN, lat=TEN, alt=TEN))
         assert groups(system) == {"space": ["lon", "lat"], "height": ["alt"]}
@@ -414,14 +416,16 @@ class TestHeight:
 
 class TestAssumptions:
     def test_names_without_units_are_believed_aloud(self):
-        """Named in ``coords`` without units, longitude and latitude are degrees, with a warning."""
-        with pytest.warns(UserWarning, match=r"\['lon', 'lat'\] have no units; .*degrees on the g"):
+        """Names alone make longitude and latitude in ``coords``, with a warning."""
+        with pytest.warns(
+            UserWarning, match=r"\['lon', 'lat'\] have no units 'deg.*for degrees on the g"
+        ):
             system = find_coordinates(dataset(lon=TEN, lat=TEN), ["lon", "lat"])
         assert isinstance(system.groups[0], Globe)
 
     @pytest.mark.parametrize("coords", [None, {"longitude": "lon", "latitude": "lat"}])
     def test_no_warning_where_nothing_was_assumed_unasked(self, coords, recwarn):
-        """Found by name, or named as such, they need no warning."""
+        """There is no warning if they are found by name, or named as longitude and latitude."""
         system = find_coordinates(dataset(lon=TEN, lat=TEN), coords)
         assert isinstance(system.groups[0], Globe)
         assert not recwarn

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from sources import TEN, dataset
 
-from xcopula.labels.coordinates import find_coordinates, find_projection
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates import find_coordinates, find_projection
 
 LAEA = {
     "grid_mapping_name": "lambert_azimuthal_equal_area",
@@ -35,7 +35,7 @@ def projected(attrs, *, name: str = "crs", as_coordinate: bool = True) -> xr.Dat
 class TestFindProjection:
     @pytest.mark.parametrize("as_coordinate", [True, False])
     def test_coordinate_or_variable(self, as_coordinate):
-        """The grid mapping may stand among the coordinates or the variables."""
+        """The grid mapping may be a coordinate or a variable."""
         data = projected(LAEA, as_coordinate=as_coordinate)
         for source in (data, data["v"]):
             found = find_projection(source, data)
@@ -51,17 +51,17 @@ class TestFindProjection:
         assert find_projection(data["v"]).name == "crs"
 
     def test_a_target_without_variables(self):
-        """A grid mapping is known by its own attributes where nothing refers to it."""
+        """A grid mapping is known by its own attributes, even if nothing refers to it."""
         target = projected(LAEA, name="spatial_ref").drop_vars("v")
         assert find_projection(target).name == "spatial_ref"
 
     def test_none(self):
-        """Without a grid mapping there is none; a dangling reference is none."""
+        """Without a grid mapping, or with a reference to nothing, there is no projection."""
         assert find_projection(dataset(METRES, x=TEN, y=TEN)) is None
         assert find_projection(projected(LAEA).drop_vars("crs")) is None
 
     def test_to_coordinate_gives_the_attributes_back(self):
-        """Lists survive the way to a scalar coordinate."""
+        """Lists survive the conversion to a scalar coordinate."""
         coordinate = find_projection(projected(CONIC)).to_coordinate()
         assert coordinate.ndim == 0
         assert coordinate.attrs == CONIC
@@ -69,13 +69,13 @@ class TestFindProjection:
 
 class TestDifferences:
     def test_texts_do_not_count(self):
-        """The same projection in other words, and with other rounding, is the same."""
+        """Other words and other rounding do not make another projection."""
         other = LAEA | {"crs_wkt": "other", "longitude_of_projection_origin": 10.0 + 1e-12}
         found = find_projection(projected(other))
         assert find_projection(projected(LAEA)).differences(found) == []
 
     def test_numbers_and_names_do(self):
-        """Every attribute that differs is told with both values."""
+        """Every attribute that differs is reported with both values."""
         moved = find_projection(projected(LAEA | {"longitude_of_projection_origin": 9.0}))
         assert find_projection(projected(LAEA)).differences(moved) == [
             "longitude_of_projection_origin: 10.0 / 9.0"
@@ -83,14 +83,14 @@ class TestDifferences:
 
     @pytest.mark.parametrize("parallels", [[25.0, 61.0], [25.0], 25.0])
     def test_lists(self, parallels):
-        """Lists are compared, also with lists of another length and with numbers."""
+        """Lists are compared, even with lists of another length and with numbers."""
         other = find_projection(projected(CONIC | {"standard_parallel": np.array(parallels)}))
         assert find_projection(projected(CONIC)).differences(other)
 
 
 class TestCheck:
     def test_another_projection_is_refused(self):
-        """A target in another projection says in what they differ."""
+        """The error says how the projections differ."""
         system = find_coordinates(projected(LAEA)["v"])
         with pytest.raises(
             CoordinateError,
@@ -100,7 +100,7 @@ class TestCheck:
             system.check_projection(find_projection(projected(CONIC)), "The target")
 
     def test_unknown_projections_pass(self):
-        """Without a grid mapping on one side nothing can be said."""
+        """If one side has no grid mapping, nothing can be compared."""
         system = find_coordinates(projected(LAEA)["v"])
         system.check_projection(None, "The target")
         plain = find_coordinates(dataset(METRES, x=TEN, y=TEN)["v"])

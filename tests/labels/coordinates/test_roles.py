@@ -24,7 +24,7 @@ from xcopula.labels.coordinates.roles import coordinates_of, guessed_roles, stat
     ],
 )
 def test_attributes_state_roles(attrs, role):
-    """Each CF way to say a role is understood, whatever the name."""
+    """Every CF way to state a role is understood, whatever the name."""
     roles = stated_roles(coordinates_of(dataset({"q": attrs}, q=TEN)))
     assert [r for r, names in roles.items() if names] == [role]
 
@@ -38,7 +38,7 @@ def test_longitude_with_an_axis_is_longitude():
 
 
 def test_names_state_nothing():
-    """Bare names are known by guess only."""
+    """Bare names are only guessed."""
     data = dataset(lat=TEN, lon=TEN, time=TEN)
     assert not any(stated_roles(coordinates_of(data)).values())
     guessed = guessed_roles(coordinates_of(data))
@@ -47,7 +47,7 @@ def test_names_state_nothing():
 
 
 def test_a_name_is_not_believed_against_units():
-    """What is called lat but is in metres is no latitude."""
+    """A ``lat`` in metres is not a latitude."""
     data = dataset({"lat": {"units": "m"}, "lon": {"units": "m"}}, lat=TEN, lon=TEN)
     guessed = guessed_roles(coordinates_of(data))
     assert guessed["latitude"] == []
@@ -55,7 +55,7 @@ def test_a_name_is_not_believed_against_units():
 
 
 def test_what_is_no_number_has_no_role():
-    """A flag made from the latitude has its attributes, but is none."""
+    """A flag made from the latitude keeps its attributes, but is not a latitude."""
     data = dataset({"lat": NORTH, "lon": EAST}, lat=TEN, lon=TEN)
     data = data.assign_coords(north=(data["lat"] > 5.0).assign_attrs(NORTH))
     for roles in (stated_roles, guessed_roles):
@@ -70,7 +70,7 @@ def test_levels_of_a_stacked_index():
 
 
 def test_data_are_not_changed():
-    """Guessing writes no attributes into the data."""
+    """Guessing does not write attributes into the data."""
     data = dataset(lat=TEN, lon=TEN)
     guessed_roles(coordinates_of(data))
     assert data["lat"].attrs == {}
@@ -104,6 +104,6 @@ def test_a_surface_altitude_is_no_height():
     ],
 )
 def test_a_guess_takes_the_whole_name(name, role):
-    """Names that only begin like a coordinate's are not believed."""
+    """Names that only begin like that of a coordinate do not count."""
     found = guessed_roles(xr.Dataset(coords={name: ("site", TEN)}))
     assert [r for r in ("longitude", "latitude", "x", "y") if found[r]] == ([role] if role else [])

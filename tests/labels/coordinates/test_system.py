@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from sources import DATES, EAST, NORTH, TEN, dataset
 
-from xcopula.labels.coordinates import CoordinateSystem, find_coordinates
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates import CoordinateSystem, find_coordinates
 
 
 class TestScaling:
@@ -19,7 +19,7 @@ class TestScaling:
     sites = np.array([[0.0, 10.0, 5.0], [8.0, 12.0, 6.0], [4.0, 14.0, 7.0]])
 
     def test_a_group_shares_its_widest_extent(self):
-        """Distances keep their shape: one scale for a group, centred columns."""
+        """One scale for a group keeps the shape of distances; columns are centred."""
         system = self.system({"plane": ["a", "b"], "time": "t"}).scaled_to(self.sites)
         assert system.centre == (4.0, 12.0, 6.0)
         assert system.scale == (8.0, 8.0, 2.0)
@@ -34,7 +34,7 @@ class TestScaling:
         assert system.scale == (8.0, 4.0, 2.0)
 
     def test_sites_on_a_line_are_fine_without_ard(self):
-        """One flat coordinate in a plane is no error, unless it needs a scale of its own."""
+        """A flat coordinate in a plane is fine, unless it needs its own scale."""
         flat = self.sites * [1.0, 0.0, 1.0]
         assert self.system(["a", "b", "t"]).scaled_to(flat).scale == (8.0, 8.0, 8.0)
         with pytest.raises(CoordinateError, match=r"\['b'\] have one value at all 3 observations"):
@@ -127,7 +127,7 @@ class TestRoles:
         assert [float(a[0]) for a in system.find_in(target)] == [5.0, 6.0]
 
     def test_attributes_count_more_than_names(self):
-        """A stated role beats a name, if the training data stated it; else the name is all."""
+        """A stated role comes before a name if the training data stated it too."""
         stated = find_coordinates(
             dataset({"lon": EAST, "lat": NORTH}, lon=TEN, lat=TEN, time=DATES)
         )
@@ -144,7 +144,7 @@ class TestRoles:
         assert float(bare.find_in(target)[1][0]) == 9.0
 
     def test_the_name_decides_among_several(self, globe):
-        """Of several that claim a role, the one with the model's name is meant."""
+        """If several claim a role, the one with the model's name is taken."""
         both = {"lat": ("p", [2.0], NORTH), "lat_bounds_centre": ("p", [3.0], NORTH)}
         target = xr.Dataset(coords={**both, "lon": ("p", [1.0]), "time": DATES[0]})
         assert float(globe.find_in(target)[1][0]) == 2.0
@@ -154,7 +154,7 @@ class TestRoles:
             globe.find_in(target.rename(lat="a"))
 
     def test_without_a_role_the_name_counts(self):
-        """A coordinate of no role is found by its name alone."""
+        """A coordinate without a role is found by its name alone."""
         system = find_coordinates(dataset(ph=TEN, temp=TEN), ["ph", "temp"])
         with pytest.raises(CoordinateError, match=r"lacks the coordinate 'ph' of the model"):
             system.find_in(dataset(acidity=TEN, temp=TEN))

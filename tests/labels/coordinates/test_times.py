@@ -8,8 +8,8 @@ import pytest
 import xarray as xr
 from sources import DATES
 
-from xcopula.labels.coordinates import times
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates import times
 
 
 def array(values) -> xr.DataArray:
@@ -37,7 +37,7 @@ class TestToDays:
 
     @pytest.mark.parametrize("calendar", ["standard", "gregorian", "proleptic_gregorian"])
     def test_cftime_of_the_standard_calendar_equals_datetime64(self, calendar):
-        """Calendars that differ in name only give the days of datetime64."""
+        """Calendars that differ only in name give the same days as datetime64."""
         found = times.to_days(array(cf_dates(calendar)), "2001-02-01", "standard")
         np.testing.assert_array_equal(found, 26.0 + np.arange(4.0))
 
@@ -61,7 +61,7 @@ class TestToDays:
         np.testing.assert_array_equal(lazy.compute(), np.arange(10.0))
 
     def test_lazy_nat_is_refused_in_its_block(self):
-        """A missing date is an error also where it is found late."""
+        """A missing date is an error even if it is found late."""
         dates = DATES.copy()
         dates[4] = "NaT"
         lazy = times.to_days(array(dates).chunk(when=3), "2000-01-01", "standard")
@@ -79,7 +79,7 @@ class TestToDays:
 
     def test_another_calendar_is_refused_with_both_names(self):
         """Days of two calendars are not comparable."""
-        with pytest.raises(CoordinateError, match="'noleap' calendar, the model those of 'standa"):
+        with pytest.raises(CoordinateError, match="'noleap' calendar, but the model uses 'standa"):
             times.to_days(array(cf_dates("noleap")), "2000-01-01", "standard")
 
 
@@ -100,7 +100,7 @@ class TestCalendars:
         assert times.calendar_year(calendar) == days
 
     def test_what_is_a_time(self):
-        """Dates are times, also after a missing one; numbers, strings and spans are not."""
+        """Dates are times, even after a missing one; numbers, strings and spans are not."""
         assert times.is_time(array(DATES))
         dates = cf_dates("noleap")
         dates[0] = np.nan
@@ -128,5 +128,5 @@ def test_datetime64_there_and_back(unit):
 
 
 def test_the_epoch_of_lazy_dates_needs_no_computation():
-    """Where dates are not in memory the epoch is a constant."""
+    """If dates are not in memory, the epoch is a constant."""
     assert times.first_time(array(DATES).chunk(when=3)).startswith("1970-01-01")

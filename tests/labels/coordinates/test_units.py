@@ -134,13 +134,13 @@ NO_FACTOR = [
 
 @pytest.mark.parametrize(("found", "wanted", "factor"), FACTORS)
 def test_conversion(found, wanted, factor):
-    """Lengths and times convert, and spellings of one unit are that unit."""
+    """Lengths and times are converted, and all spellings of a unit agree."""
     assert conversion(found, wanted) == pytest.approx(factor, rel=1e-14)
 
 
 @pytest.mark.parametrize(("found", "wanted"), NO_FACTOR)
 def test_no_conversion(found, wanted):
-    """There is no factor between two kinds, two zeros, or with a unit that is not known."""
+    """There is no factor between two kinds, between two zeros, or for an unknown unit."""
     assert conversion(found, wanted) is None
     assert conversion(wanted, found) is None
 
@@ -168,14 +168,14 @@ def test_factors_are_rounded_once():
     ],
 )
 def test_degrees_in_every_spelling(units):
-    """CF's spellings and common ones are degrees, and no lengths."""
+    """The spellings of CF and common ones are degrees, and not lengths."""
     assert is_degrees(units)
     assert not is_length(units)
 
 
 @pytest.mark.parametrize("units", ["degree_Celsius", "degC", "°C", "K", "1", "", "d", "deg C"])
 def test_temperatures_are_no_degrees(units):
-    """What only looks like an angle is none."""
+    """What only looks like an angle is not an angle."""
     assert not is_degrees(units)
 
 
@@ -188,7 +188,7 @@ def test_lengths(units):
 
 @pytest.mark.parametrize("units", ["M", "KM", "mol", "h", "", "1", "min", "3 hPa", "nm-1"])
 def test_no_lengths(units):
-    """Symbols in the wrong case, and other units, are no lengths."""
+    """Symbols in the wrong case, and other units, are not lengths."""
     assert not is_length(units)
 
 
@@ -208,12 +208,12 @@ def test_no_lengths(units):
     ],
 )
 def test_units_are_text_whatever_they_are_given_as(given, text):
-    """Blanks mean nothing, and attributes that are no text become text."""
+    """Blanks mean nothing, and attributes that are not text become text."""
     assert units_of(xr.DataArray(0.0, attrs={"units": given})) == text
 
 
 def test_units_may_be_missing():
-    """No units are an empty string."""
+    """Missing units are an empty string."""
     assert units_of(xr.DataArray(0.0)) == ""
 
 

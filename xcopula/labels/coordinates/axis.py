@@ -9,40 +9,43 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates import times
 from xcopula.labels.coordinates.units import conversion, is_length, units_of
-from xcopula.errors import CoordinateError, warn_user
+from xcopula.warn import warn_user
 
 __all__ = ["Axis"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# What length scales of lengths are reported in.
+# The units of length scales, by role, where a coordinate is a length.
 _LENGTHS = {"x": "km", "y": "km", "z": "m"}
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A coordinate as the training data have it.
+    """A coordinate of the training data.
 
     Attributes
     ----------
     name : str
         Its name in the training data.
     role : str
-        "longitude", "latitude", "x", "y", "z", "time", or "" for none: what it is looked for by
-        in other data. Without a role, its name is.
+        "longitude", "latitude", "x", "y", "z", "time", or "" for none. Other data are searched
+        for this role, or for the name if there is no role.
     units : str
-        Of the numbers it is read as: km along x and y and m along z where they are lengths,
-        degrees on the globe, days for times, otherwise as they were; '' if there were none.
+        Units of the numbers that :meth:`read` returns: km for lengths along x and y, m for
+        lengths along z, degrees for longitude and latitude, days for times, and otherwise the
+        units of the training data; '' if there were none.
     given : str
-        Units in the training data, which other data without units are taken to be in.
+        Units in the training data. Other data without units are assumed to have the same.
     stated : bool
-        Whether its attributes said its role there: then those of other data count before names.
+        Whether attributes stated the role in the training data. If so, attributes come before
+        names in other data too.
     calendar, epoch : str
-        Of a time.
+        Calendar of a time, and the date that its days are counted from.
     positive : {"", "up", "down"}
-        Of a vertical coordinate, if it says which way it counts.
+        Direction in which a vertical coordinate increases, if its attributes say so.
     """
 
     name: str
@@ -61,7 +64,7 @@ class Axis:
         Raises
         ------
         CoordinateError
-            If it holds neither numbers nor dates.
+            If the coordinate holds neither numbers nor dates.
         """
         name = str(coordinate.name)
         if times.is_time(coordinate):
@@ -80,18 +83,22 @@ class Axis:
         return cls(name, role, units, positive=positive, given=given, stated=stated)
 
     def read(self, coordinate: xr.DataArray) -> xr.DataArray:
-        """Return a coordinate of any data as numbers in this axis's units, lazily if it is lazy.
+        """Return a coordinate of any data as numbers in the units of this axis.
+
+        A lazy coordinate stays lazy.
 
         Raises
         ------
         CoordinateError
-            If it is of another kind, its units cannot be converted, or its values cannot be.
+            If one holds dates and the other numbers, or the units, the calendar or the values do
+            not fit.
         """
         if self.epoch:
             if not times.is_time(coordinate):
                 raise CoordinateError(
-                    f"Coordinate {coordinate.name!r} has dtype {coordinate.dtype}, the model has "
-                    f"dates along {self.name!r}. Decode it with `xr.decode_cf`, or convert it."
+                    f"Coordinate {coordinate.name!r} has dtype {coordinate.dtype}, but the model "
+                    f"has dates along {self.name!r}. Decode it with `xr.decode_cf`, or convert it "
+                    "to dates."
                 )
             return times.to_days(coordinate, self.epoch, self.calendar)
         _check_numeric(coordinate)
@@ -104,13 +111,14 @@ class Axis:
             known = self.units if self.given == units else self.given or self.units
             raise CoordinateError(
                 f"Coordinate {coordinate.name!r} is in {units!r}, the training data had "
-                f"{self.name!r} in {known or 'no units'!r}. Convert it, or set `units` where they "
-                "are missing."
+                f"{self.name!r} in {known or 'no units'!r}. Convert it, or correct the `units` "
+                "attribute."
             )
         if units and not self.units:
             warn_user(
-                f"Coordinate {coordinate.name!r} is in {units!r}, the training data had "
-                f"{self.name!r} without units: they were taken for the same. Set `units` there."
+                f"Coordinate {coordinate.name!r} is in {units!r}, but {self.name!r} had no "
+                "units in the training data. The units were assumed to be the same. Set `units` "
+                "on the training data."
             )
         numbers = coordinate.astype(np.float64, copy=False)
         if self.role == "latitude":
@@ -122,12 +130,12 @@ class Axis:
         return numbers if factor == 1.0 else numbers * factor
 
     def decode(self, numbers: FloatArray) -> npt.NDArray[Any]:
-        """Return numbers of this axis as values with labels: dates, for a time."""
+        """Return numbers of this axis as dates if it is a time, and unchanged if not."""
         return times.from_days(numbers, self.epoch, self.calendar) if self.epoch else numbers
 
 
 def _direction(coordinate: xr.DataArray) -> str:
-    """Return which way a vertical coordinate counts, if it says so."""
+    """Return the direction in which a vertical coordinate increases; '' if it does not say."""
     stated = str(coordinate.attrs.get("positive", "")).lower()
     if stated in ("up", "down"):
         return stated
@@ -156,6 +164,6 @@ def _check_numeric(coordinate: xr.DataArray) -> None:
         )
     if coordinate.dtype.kind not in "iufm":
         raise CoordinateError(
-            f"Coordinate {coordinate.name!r} has dtype {coordinate.dtype}; inputs are numbers or "
-            "dates. Convert it, or leave it out of `coords`."
+            f"Coordinate {coordinate.name!r} has dtype {coordinate.dtype}; inputs must be numbers "
+            "or dates. Convert it, or leave it out of `coords`."
         )

@@ -1,4 +1,4 @@
-"""Mark a coordinate as periodic: what users write in ``coords=``."""
+"""Marking a coordinate as periodic in ``coords=``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Recurring", "cycle"]
 
 @dataclass(frozen=True)
 class Recurring:
-    """A coordinate that is to return after a period; see :func:`cycle`."""
+    """A coordinate that repeats after a period; see :func:`cycle`."""
 
     name: str
     period: float | str = "year"
@@ -20,15 +20,16 @@ class Recurring:
 def cycle(name: str, period: float | str = "year") -> Recurring:
     """Mark a coordinate as periodic, for ``coords=``.
 
-    Beside the coordinate itself it makes a season that changes slowly from year to year; alone,
-    one that is the same every year.
+    Together with the time itself, it describes a season that changes slowly from year to year.
+    Alone, it describes a season that is the same every year.
 
     Parameters
     ----------
     name : str
-        A time, or any numeric coordinate.
+        Name of a time, or of any numeric coordinate.
     period : float or {"year", "day"}
-        In days for a time ("year" is that of its calendar), in its own units for numbers.
+        Length of the period: in days for a time, and otherwise in the units of the coordinate.
+        "year" is the mean year of the calendar.
 
     Examples
     --------
@@ -38,12 +39,12 @@ def cycle(name: str, period: float | str = "year") -> Recurring:
     Use it as ``coords=["lon", "lat", "time", cycle("time")]``.
     """
     if not isinstance(name, str):
-        raise TypeError(f"`cycle` takes the name of a coordinate, found {name!r}.")
+        raise TypeError(f"`cycle` takes the name of a coordinate as a string, found {name!r}.")
     if isinstance(period, str):
         if period not in ("year", "day"):
-            raise ValueError(f"A period is a number, 'year' or 'day', found {period!r}.")
+            raise ValueError(f"A period must be a number, 'year' or 'day', found {period!r}.")
     elif isinstance(period, bool) or not isinstance(period, int | float | np.number):
-        raise TypeError(f"A period is a number, 'year' or 'day', found {period!r}.")
+        raise TypeError(f"A period must be a number, 'year' or 'day', found {period!r}.")
     elif not (np.isfinite(period) and period > 0.0):
-        raise ValueError(f"A period is positive, found {period!r}.")
+        raise ValueError(f"A period must be positive and finite, found {period!r}.")
     return Recurring(name, period)

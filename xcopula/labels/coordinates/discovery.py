@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.coordinates.cycles import Recurring
 from xcopula.labels.coordinates.groups import CoordinateGroup, Cycle, Globe
@@ -25,14 +26,13 @@ from xcopula.labels.coordinates.roles import (
 from xcopula.labels.coordinates.system import CoordinateSystem
 from xcopula.labels.coordinates.times import calendar_of, calendar_year, is_time
 from xcopula.labels.coordinates.units import is_degrees, is_length, units_of
-from xcopula.errors import CoordinateError, warn_user
+from xcopula.warn import warn_user
 
 __all__ = ["Coords", "coordinates_asked", "find_coordinates"]
 
 _log = logging.getLogger("xcopula")
 
 _GLOBE = ("longitude", "latitude")
-
 
 Member = str | Recurring
 Coords = Member | Sequence[Member] | Mapping[str, Member | Sequence[Member]] | None
@@ -49,20 +49,21 @@ def find_coordinates(
     Parameters
     ----------
     data : Dataset or DataArray
-        With the coordinates of the primary variable.
+        Data with the coordinates of the primary variable.
     coords : None, str, sequence or mapping
-        Names: longitude and latitude, times and heights (by their attributes) make groups of their
-        own, the others one called "space". A mapping of group names to a name or names: these
-        groups. A mapping with the keys "longitude" and "latitude" says which coordinates these
-        are. :func:`cycle` marks a periodic one. None: by CF attributes, then by name.
+        The inputs. None finds them by CF attributes, then by name. A name or a sequence of names
+        is sorted into groups: longitude and latitude, dates, and heights (known by their
+        attributes) each make a group; the rest make the group "space", or one group each beside
+        longitude and latitude. A mapping of group names to names gives the groups. Its keys may be
+        "longitude" and "latitude", each with one name. :func:`cycle` marks a periodic coordinate.
     ard : bool or sequence of str
-        Groups whose coordinates each have a scale of their own; True for all that may.
+        Groups in which each coordinate has its own length scale; True means all groups that can.
 
     Raises
     ------
     CoordinateError
-        If none is found, or one is missing, is neither a number nor a date, or cannot share a
-        distance with the others of its group.
+        If no coordinate is found, or one is missing, holds neither numbers nor dates, or has no
+        distance in common with the others of its group.
     """
     source = _Source.of(coordinates_of(data))
     if isinstance(coords, Mapping) and any(key in coords for key in _GLOBE):
@@ -73,15 +74,11 @@ def find_coordinates(
         source.warn_of_assumed_degrees(made)
     chosen = _ard_groups(ard, made)
     system = CoordinateSystem(
-        tuple(_with_ard(group) if group.name in chosen else group for group in made),
+        tuple(replace(group, ard=True) if group.name in chosen else group for group in made),
         projection=find_projection(data),
     )
     _log.info("Inputs: %s", {g.name: [a.name for a in g.axes] for g in system.groups})
     return system
-
-
-def _with_ard(group: CoordinateGroup) -> CoordinateGroup:
-    return CoordinateGroup(group.name, group.axes, ard=True)
 
 
 def _ard_groups(ard: bool | Sequence[str], groups: list[CoordinateGroup]) -> list[str]:
@@ -92,27 +89,27 @@ def _ard_groups(ard: bool | Sequence[str], groups: list[CoordinateGroup]) -> lis
     unknown = [g for g in chosen if g not in may]
     if unknown:
         raise CoordinateError(
-            f"`ard` names groups {unknown}; the groups whose coordinates may have scales of their "
-            f"own are {may}."
+            f"`ard` names groups {unknown}; the groups that can have a length scale for each "
+            f"coordinate are {may}."
         )
     return chosen
 
 
 @dataclass(frozen=True)
 class _Source:
-    """The coordinates of the training data and the roles that they claim."""
+    """The coordinates of the training data, and the roles that they claim."""
 
     coordinates: xr.Dataset
     stated: Roles
     guessed: Roles
-    named: Roles = field(default_factory=dict)  # by ``coords``, whatever attributes and names say
+    named: Roles = field(default_factory=dict)  # by ``coords``, which overrides the others
 
     @classmethod
     def of(cls, coordinates: xr.Dataset) -> _Source:
         return cls(coordinates, stated_roles(coordinates), guessed_roles(coordinates))
 
     def role(self, name: str) -> str:
-        """Return the role of a coordinate: as ``coords`` says, by attributes, or else by guess."""
+        """Return the role of a coordinate: from ``coords``, its attributes, or a guess."""
         for roles in (self.named, self.stated, self.guessed):
             for role in ROLES:
                 if name in roles.get(role, []):
@@ -120,21 +117,24 @@ class _Source:
         return ""
 
     def naming_globe(self, coords: Mapping[str, Any]) -> tuple[_Source, dict[str, Any]]:
-        """Believe what ``coords`` says of longitude and latitude, and make them a group."""
+        """Take longitude and latitude as ``coords`` names them, and make them a group."""
         missing = [key for key in _GLOBE if not isinstance(coords.get(key), str)]
         if missing:
             raise CoordinateError(
-                f"`coords` with longitude and latitude names one coordinate for each; "
+                "`coords` must name one coordinate for longitude and one for latitude; "
                 f"{missing[0]!r} is {coords.get(missing[0])!r}."
             )
         if "space" in coords:
-            raise CoordinateError("`coords` has longitude, latitude and another group 'space'.")
+            raise CoordinateError(
+                "`coords` has longitude and latitude, which make the group 'space', and another "
+                "group 'space'. Rename that group."
+            )
         source = replace(self, named={role: [coords[role]] for role in _GLOBE})
         others = {group: m for group, m in coords.items() if group not in _GLOBE}
         return source, {"space": [coords[role] for role in _GLOBE], **others}
 
     def discover(self) -> dict[str, list[Member]]:
-        """Find the groups by CF role: what does not vary is not an input."""
+        """Find the groups by CF role. A coordinate that does not vary is not an input."""
         space = self._space()
         groups: dict[str, list[Member]] = {"space": list(space)} if space else {}
         for group, role in (("height", "z"), ("time", "time")):
@@ -149,17 +149,14 @@ class _Source:
         if len(numeric) == 1:
             self._warn_of_row_numbers(numeric[0])
             return {"space": list(numeric)}
-        degrees = [
-            n
-            for role in ("x", "y")
-            for n in self.guessed.get(role, [])
-            if is_degrees(units_of(self.coordinates[n]))
-        ]
+        planar = self.guessed["x"] + self.guessed["y"]
+        degrees = [n for n in planar if is_degrees(units_of(self.coordinates[n]))]
         if len(degrees) == 2:
             raise CoordinateError(
                 f"Coordinates {degrees} are in degrees, which are not a distance. If they are "
                 f"longitude and latitude, pass `coords={{'longitude': {degrees[0]!r}, 'latitude': "
-                f"{degrees[1]!r}}}`; of a rotated pole, give the true ones."
+                f"{degrees[1]!r}}}`. If they belong to a rotated pole, use the true longitude and "
+                "latitude."
             )
         raise CoordinateError(
             "Cannot tell which coordinates are the inputs: the data have "
@@ -174,15 +171,15 @@ class _Source:
             if np.array_equal(values, np.arange(values.size) + values[0]):
                 warn_user(
                     f"The only numeric coordinate is {name!r}, which counts from {values[0]} to "
-                    f"{values[-1]}: it was taken for the input. If these are row numbers, make the "
-                    "true coordinates known with `set_coords`, or pass `coords=`."
+                    f"{values[-1]}. It was used as the input. If these are row numbers, declare "
+                    "the true coordinates with `set_coords`, or pass `coords=`."
                 )
 
     def _space(self) -> list[str]:
         """Find the horizontal coordinates.
 
-        Attributes are the word of whoever made the data, and names a guess. Planar axes in units
-        of length come first; those without may be mere indices beside longitude and latitude.
+        Attributes come before names, which are only a guess. Planar axes in units of length come
+        before longitude and latitude; planar axes without units may be mere indices.
         """
         planar = self._plane()
         stated = [n for n in planar if n in self.stated["x"] + self.stated["y"]]
@@ -201,12 +198,12 @@ class _Source:
             if half[role] is not None and half[other] is None:
                 raise CoordinateError(
                     f"Coordinate {half[role]!r} is a {role}, in degrees, which are not a distance, "
-                    f"and no {other} varies beside it. Give it its `units` if it is no {role}; add "
-                    f"a {other}; or choose by `coords=`."
+                    f"and there is no {other} to go with it. Add a {other}; set the `units` if it "
+                    f"is not a {role}; or name the inputs in `coords=`."
                 )
 
     def _plane(self) -> list[str]:
-        """Find x and y, each by its attributes or else by its name."""
+        """Find x and y, each by its attributes or by its name."""
         both = [self._claimed(self.stated, r) or self._claimed(self.guessed, r) for r in ("x", "y")]
         found = [n for n in both if n is not None]
         degrees = [n for n in found if is_degrees(units_of(self.coordinates[n]))]
@@ -215,21 +212,17 @@ class _Source:
     def _pair(self, roles: Roles, wanted: tuple[str, ...]) -> list[str]:
         found = [self._claimed(roles, role, scalar=True) for role in wanted]
         names = [n for n in found if n is not None]
-        # Along a meridian or a parallel one of them is a single number.
+        # Along a meridian or a parallel, one of the two is a single number.
         whole = len(names) == len(wanted) and any(self.coordinates[n].ndim for n in names)
         return names if whole else []
 
     def _claimed(self, roles: Roles, role: str, *, scalar: bool = False) -> str | None:
         claims = roles.get(role, [])
         names = [n for n in claims if self.coordinates[n].ndim] or (claims if scalar else [])
-        if len(names) > 1:
-            raise CoordinateError(
-                f"{names} all claim to be {role!r}. Choose by `coords=`, or correct the attributes."
-            )
-        return names[0] if names else None
+        return _one(names, role)
 
     def _only(self, role: str) -> str | None:
-        """Find the coordinate of a role that varies; a guess must be a dimension or a date."""
+        """Find the one coordinate of a role that varies. A guess must be a dim or hold dates."""
         stated = [n for n in self.stated.get(role, []) if self._varies(n)]
         names = stated or [
             n
@@ -237,10 +230,7 @@ class _Source:
             if self._varies(n) and (n in self.coordinates.dims or is_time(self.coordinates[n]))
         ]
         dims = [n for n in names if n in self.coordinates.dims]
-        names = dims if len(dims) == 1 else names
-        if len(names) > 1:
-            raise CoordinateError(f"{names} all claim to be {role!r}. Choose by `coords=`.")
-        return names[0] if names else None
+        return _one(dims if len(dims) == 1 else names, role)
 
     def _varies(self, name: str) -> bool:
         coordinate = self.coordinates[name]
@@ -254,33 +244,33 @@ class _Source:
                 )
             return True
         if is_time(coordinate):
-            calendar_of(coordinate)  # dates of several calendars cannot even be compared
+            calendar_of(coordinate)  # refuse several calendars, which cannot be compared
         first = coordinate.values.flat[0]
         return bool((coordinate.values != first).any())
 
     def arrange(self, coords: object) -> dict[str, list[Member]]:
-        """Turn what was asked for into groups."""
+        """Turn ``coords`` into groups."""
         if isinstance(coords, Mapping):
             groups = {str(g): _members(m) for g, m in coords.items()}
         else:
             groups = self._sorted(_members(coords))
         if not groups or any(not members for members in groups.values()):
-            raise CoordinateError(f"`coords` names no coordinate: found {coords!r}.")
+            raise CoordinateError(f"`coords` names no coordinate, found {coords!r}.")
         plain = [m for members in groups.values() for m in members]
         if len(set(plain)) < len(plain):
-            raise CoordinateError(f"`coords` names a coordinate twice: {plain}.")
+            raise CoordinateError(f"`coords` names a coordinate twice: {plain}. Name it once.")
         for member in plain:
             name = member if isinstance(member, str) else member.name
             if name not in self.coordinates.coords:
                 raise CoordinateError(
-                    f"No coordinate {name!r} in the data; it has "
+                    f"No coordinate {name!r} in the data, which have "
                     f"{listed(self.coordinates.coords)}. Correct `coords`, or add it with "
                     "`assign_coords`."
                 )
         return groups
 
     def _sorted(self, members: list[Member]) -> dict[str, list[Member]]:
-        """Give times, heights, cycles and the globe groups of their own."""
+        """Sort names into groups: times, heights, cycles and the globe each have their own."""
         groups: dict[str, list[Member]] = {}
         names = [m for m in members if isinstance(m, str)]
         globe = {self.role(n): n for n in names if self.role(n) in _GLOBE}
@@ -312,7 +302,10 @@ class _Source:
         cycles = [m for m in members if isinstance(m, Recurring)]
         if cycles:
             if len(members) > 1:
-                raise CoordinateError(f"Group {name!r} holds a cycle and more: give each its own.")
+                raise CoordinateError(
+                    f"Group {name!r} holds a cycle and other coordinates. Give the cycle a group "
+                    "of its own."
+                )
             return self._cycle(name, cycles[0])
         names = [m for m in members if isinstance(m, str)]
         roles = {self.role(n): n for n in names}
@@ -320,23 +313,23 @@ class _Source:
             return Globe(name, tuple(self._axis(roles[role], role) for role in _GLOBE))
         axes = [self._axis(n, self.role(n)) for n in names]
         if len(axes) > 1 and all(is_length(a.units) for a in axes):
-            # One distance has one unit.
+            # One distance needs one unit.
             units = "km" if any(a.role in ("x", "y") for a in axes) else axes[0].units
             axes = [replace(a, units=units) for a in axes]
         self._check_plane(name, axes)
         return CoordinateGroup(name, tuple(axes))
 
     def warn_of_assumed_degrees(self, groups: Sequence[CoordinateGroup]) -> None:
-        """Say what names were believed: coordinates without units on the globe."""
+        """Warn of coordinates without units that their names made longitude and latitude."""
         for group in groups:
             names = [a.name for a in group.axes]
             told = all(a.stated or a.name in self.named.get(a.role, []) for a in group.axes)
             if isinstance(group, Globe) and not told:
                 warn_user(
-                    f"Coordinates {names} have no units; by their names they were taken for "
-                    "degrees on the globe. Set `units='degrees_east'` and 'degrees_north' on them, "
-                    f"or pass `coords={{'longitude': {names[0]!r}, 'latitude': {names[1]!r}}}`; if "
-                    "they are distances in a plane, set their units to what they are."
+                    f"Coordinates {names} have no units 'degrees_east' and 'degrees_north'; "
+                    "because of their names, they were taken for degrees on the globe. Set these "
+                    f"units, or pass `coords={{'longitude': {names[0]!r}, 'latitude': "
+                    f"{names[1]!r}}}`. If they are distances in a plane, set their true units."
                 )
 
     def _axis(self, name: str, role: str) -> Axis:
@@ -349,31 +342,41 @@ class _Source:
             if not axis.epoch:
                 raise CoordinateError(
                     f"cycle({member.name!r}, {period!r}): {member.name!r} holds no dates. Give the "
-                    "period as a number in its units."
+                    f"period as a number, in the units of {member.name!r}."
                 )
             period = 1.0 if period == "day" else calendar_year(axis.calendar)
         return Cycle(name, (axis,), period=float(period))
 
     def _check_plane(self, group: str, axes: Sequence[Axis]) -> None:
-        """Refuse a plane of degrees, or of times and lengths together."""
+        """Refuse a plane of degrees, or of dates and other coordinates."""
         degrees = [a.name for a in axes if is_degrees(a.units)]
         if degrees:
             raise CoordinateError(
                 f"Coordinates {degrees} of the group {group!r} are in degrees, which are not a "
-                "distance. Longitude and latitude together, and nothing else, make a group: give "
-                "both, and a group of its own to anything else (a height, say)."
+                "distance. Only longitude and latitude together can be in degrees: name both, and "
+                "give each other coordinate, such as a height, a group of its own. For any other "
+                f"angle use `cycle({degrees[0]!r}, 360)`."
             )
         dates = [a.name for a in axes if a.epoch]
         if dates and len(axes) > 1:
             raise CoordinateError(
-                f"Coordinates {[a.name for a in axes]} of the group {group!r} are dates and more, "
-                "which have no common distance. Give each a group of its own: "
+                f"Coordinates {[a.name for a in axes]} of the group {group!r} include dates, which "
+                "have no distance in common with the others. Give each a group of its own: "
                 f"`coords={{'space': [...], 'time': {dates[0]!r}}}`."
             )
 
 
+def _one(names: Sequence[str], role: str) -> str | None:
+    if len(names) > 1:
+        raise CoordinateError(
+            f"{names} all claim to be {role!r}. Name the inputs in `coords=`, or correct the "
+            "attributes."
+        )
+    return names[0] if names else None
+
+
 def coordinates_asked(coords: Coords) -> list[str]:
-    """Return the names that ``coords`` mentions, in any of its forms."""
+    """Return the names in ``coords``, whatever its form."""
     if coords is None:
         return []
     parts = coords.values() if isinstance(coords, Mapping) else [coords]
@@ -386,9 +389,10 @@ def _members(given: object) -> list[Member]:
         return [given]
     if not isinstance(given, Sequence):
         raise TypeError(
-            f"`coords` is a name, names, or a mapping of groups to names, found {given!r}."
+            "`coords` must be a name, a sequence of names, or a mapping of groups to names, "
+            f"found {given!r}."
         )
     for member in given:
         if not isinstance(member, str | Recurring):
-            raise TypeError(f"`coords` names coordinates by strings, found {member!r}.")
+            raise TypeError(f"`coords` must name coordinates by strings, found {member!r}.")
     return list(given)

@@ -12,7 +12,7 @@ import xarray as xr
 
 __all__ = ["Projection", "find_projection"]
 
-# Texts and layouts that may differ between descriptions of one projection.
+# Attributes that may differ although the projection is the same.
 _TEXTS = ("crs_wkt", "spatial_ref")
 _IGNORED = (*_TEXTS, "geotransform", "long_name", "units", "comment")
 
@@ -33,7 +33,7 @@ class Projection:
         """Return the attributes that both have and that differ, as "key: this / that"."""
         mine, theirs = self._parameters(), other._parameters()
         if not ("grid_mapping_name" in mine and "grid_mapping_name" in theirs):
-            mine, theirs = self._title(), other._title()  # a text is all there is
+            mine, theirs = self._title(), other._title()  # only the texts can be compared
         return [
             f"{key}: {mine[key]} / {theirs[key]}"
             for key in mine
@@ -42,7 +42,7 @@ class Projection:
         ]
 
     def _parameters(self) -> dict[str, Any]:
-        """Return what CF attributes say; names of a datum or a system may be spelt in many ways."""
+        """Return the CF attributes, without names of datums, which have many spellings."""
         return {
             k: v
             for k, v in self.attributes
@@ -50,7 +50,7 @@ class Projection:
         }
 
     def _title(self) -> dict[str, Any]:
-        """Return what a text says: its name, and its parameters where it is well-known text."""
+        """Return the name that a text begins with, and the parameters if it is well-known text."""
         text = next((str(v) for k, v in self.attributes if k.lower() in _TEXTS), "")
         quoted = re.search(r'"([^"]+)"', text)
         name = quoted[1] if quoted else text
@@ -74,7 +74,7 @@ def find_projection(
     Parameters
     ----------
     variables : mapping, optional
-        Where the grid mapping variable may stand beside the coordinates.
+        Where else to look for the grid mapping variable, besides the coordinates.
     """
     names = [_reference(array)]
     if isinstance(array, xr.Dataset):
@@ -83,7 +83,7 @@ def find_projection(
     if isinstance(array, xr.Dataset):
         candidates.update({str(n): v for n, v in array.data_vars.items()})
     candidates.update({str(n): c for n, c in array.coords.items()})
-    # A variable may be a grid mapping by its own attributes alone.
+    # A grid mapping is known by its own attributes, even if nothing refers to it.
     own = {"grid_mapping_name", *_TEXTS}
     names += [n for n, c in candidates.items() if own & set(getattr(c, "attrs", {}))]
     for name in names:
@@ -104,7 +104,7 @@ def _attributes(attrs: Mapping[Any, Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _letters(name: str) -> str:
-    """Return a name as all spell it."""
+    """Return a name without case, blanks and punctuation, which vary between programs."""
     return re.sub(r"[^a-z0-9]", "", name.lower()).replace("wgs1984", "wgs84")
 
 

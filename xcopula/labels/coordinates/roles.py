@@ -1,4 +1,4 @@
-"""Which coordinate plays which CF role: by attributes, and by guess from names."""
+"""The CF roles of coordinates: stated by attributes, or guessed from names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Roles = dict[str, list[str]]
 
 ROLES = ("longitude", "latitude", "x", "y", "z", "time")
 
-# What a guessed name has to be as a whole: cf_xarray looks at how it begins, and would take an
+# A guess must match the whole name. cf_xarray only looks at how a name begins, and would take an
 # index for an x, a latent heat for a latitude and a longwave flux for a longitude.
 _GRID = r"(_?(rho|psi|[uvwtcf]|\d+d?))?"
 _WHOLE = {
@@ -25,26 +25,26 @@ _WHOLE = {
     "x": rf"(x|i|ni|nlon|rlon){_GRID}(_?(coord|coordinate|utm|k?m))?",
     "y": rf"(y|j|nj|nlat|rlat){_GRID}(_?(coord|coordinate|utm|k?m))?",
 }
-# And what it does not know.
+# Names that cf_xarray does not know.
 _ALSO = {"xlat": "latitude", "easting": "x", "northing": "y"}
 
 
 def coordinates_of(data: xr.Dataset | xr.DataArray) -> xr.Dataset:
-    """Return the coordinates alone, as a Dataset without variables."""
+    """Return the coordinates alone, as a Dataset without data variables."""
     return xr.Dataset(coords=data.coords)
 
 
 def stated_roles(coordinates: xr.Dataset) -> Roles:
-    """Return the names that claim each role by their attributes."""
+    """Return the coordinates that claim each role by their attributes."""
     import cf_xarray  # noqa: F401 - registers .cf
 
     return _roles(coordinates)
 
 
 def guessed_roles(coordinates: xr.Dataset) -> Roles:
-    """Return the names that claim each role by their attributes or else by their names.
+    """Return the coordinates that claim each role by their attributes or by their names.
 
-    A name is only a guess: one that says latitude of a coordinate in metres is not believed.
+    A name is only a guess: a ``lat`` in metres is not taken for a latitude.
     """
     stated = stated_roles(coordinates)  # which registers .cf
     roles = _roles(coordinates.cf.guess_coord_axis())
@@ -76,7 +76,7 @@ def _roles(coordinates: xr.Dataset) -> Roles:
         roles[role] = [n for n in _names(axes.get(axis)) if n not in taken]
     roles["z"] = _union(axes.get("Z"), known.get("vertical"))
     roles["time"] = _union(axes.get("T"), known.get("time"))
-    # A comparison such as ``lat > 45`` keeps the attributes, but is no latitude.
+    # A comparison such as ``lat > 45`` keeps the attributes, but is not a latitude.
     return {
         role: [n for n in names if coordinates[n].dtype.kind not in "bUS"]
         for role, names in roles.items()
@@ -92,5 +92,5 @@ def _union(*found: Any) -> list[str]:
 
 
 def listed(coords: Mapping[Hashable, object]) -> str:
-    """Name the coordinates there are, for messages."""
+    """Return the names of coordinates as text for a message."""
     return f"coords {[str(c) for c in coords]}" if coords else "no coords"

@@ -15,7 +15,7 @@ __all__ = ["calendar_of", "calendar_year", "first_time", "from_days", "is_time",
 FloatArray = npt.NDArray[np.float64]
 
 _DAY = np.timedelta64(1, "D")
-# Calendars that agree on every date since 1582, under one name.
+# Other names of a calendar. The first two agree with the standard one on every date since 1582.
 _SAME = {
     "gregorian": "standard",
     "proleptic_gregorian": "standard",
@@ -41,12 +41,12 @@ def is_time(coordinate: xr.DataArray) -> bool:
 
 
 def calendar_of(coordinate: xr.DataArray) -> str:
-    """Return the calendar of dates; calendars that differ in name only have one name.
+    """Return the calendar of dates, by the same name where a calendar has several.
 
     Raises
     ------
     CoordinateError
-        If the dates are of several calendars.
+        If a date is missing, or the dates belong to several calendars.
     """
     if coordinate.dtype.kind == "M":
         return "standard"
@@ -67,7 +67,7 @@ def calendar_year(calendar: str) -> float:
 
 
 def first_time(coordinate: xr.DataArray) -> str:
-    """Return the earliest date in ISO format; 1970 where the dates are not in memory."""
+    """Return the earliest date in ISO format, or 1970 if the dates are not in memory."""
     if coordinate.chunks is not None:
         return "1970-01-01 00:00:00.000000"
     values = coordinate.values
@@ -78,24 +78,24 @@ def first_time(coordinate: xr.DataArray) -> str:
 
 
 def to_days(coordinate: xr.DataArray, epoch: str, calendar: str) -> xr.DataArray:
-    """Return dates as days since an epoch; lazily, where they are lazy.
+    """Return dates as days since an epoch. Lazy dates stay lazy.
 
     Raises
     ------
     CoordinateError
-        If a date is missing, or of another calendar.
+        If a date is missing, or belongs to another calendar.
     """
     found = calendar_of(coordinate)
     if found != calendar:
         raise CoordinateError(
-            f"Coordinate {coordinate.name!r} has dates of the {found!r} calendar, the model those "
-            f"of {calendar!r}. Convert one with `convert_calendar({calendar!r})`."
+            f"Coordinate {coordinate.name!r} has dates of the {found!r} calendar, but the model "
+            f"uses {calendar!r}. Convert it with `convert_calendar({calendar!r})`."
         )
 
     def convert(values: npt.NDArray[Any]) -> FloatArray:
         if values.dtype.kind == "M":
             _refuse_missing(coordinate, bool(np.isnat(values).any()))
-            # Nanoseconds reach from 1678 to 2262 only, and overflow in silence.
+            # Nanoseconds only reach from 1678 to 2262, and overflow silently.
             since = values.astype("M8[us]") - np.datetime64(epoch, "us")
             return np.asarray(since / _DAY, np.float64)
         import cftime
@@ -126,5 +126,5 @@ def _refuse_missing(coordinate: xr.DataArray, missing: bool) -> None:
             count = f" at {int(coordinate.isnull().sum())} of {coordinate.size} places"
         raise CoordinateError(
             f"Coordinate {coordinate.name!r} has no date (NaT){count}. Drop these entries with "
-            f"`dropna` or `sel`."
+            f"`ds.where(ds[{coordinate.name!r}].notnull(), drop=True)`."
         )
