@@ -160,8 +160,8 @@ def fit(
     data = thinned(data, check_thin(thin))
     arrays, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute)
     variables = describe(arrays, request.laws, system)
-    for what, points in request.method.labelled().items():
-        system.find_in(points, f"The {what}")
+    for option, points in request.method.labelled().items():
+        system.find_in(points, f"`{option}`")
     fitting = _Fitting(arrays, system, request)
     if not compute:
         _check_picklable(callback)

@@ -75,7 +75,7 @@ class Method(ABC):
         """Estimate an evaluation from the number of observations of each task."""
 
     def labelled(self) -> Mapping[str, Any]:
-        """Return the labelled points among the options, by what messages call them."""
+        """Return the labelled points among the options, by the names of these."""
         return {}
 
     def located(self, locate: Locate, names: Sequence[str]) -> Self:

@@ -86,7 +86,7 @@ class Sparse(Method):
         given = self.inducing
         each = given if isinstance(given, dict) else {"": given}
         return {
-            f"inducing points of {name!r}" if name else "inducing points": points
+            f"inducing[{name!r}]" if name else "inducing": points
             for name, points in each.items()
             if is_labelled(points)
         }
