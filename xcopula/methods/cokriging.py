@@ -7,17 +7,16 @@ of each secondary's to zero, and the variance carries what is not known of the m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.methods.contract import Method
+from xcopula.methods.full import Full
 from xcopula.methods.part import Part
 from xcopula.process import Moments, Process, Sample, Targets
-from xcopula.solvers import Cost, Gaussian, Solver
+from xcopula.solvers import Gaussian
 
 __all__ = ["CoKriging", "Kriged"]
 
@@ -25,8 +24,10 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class CoKriging(Method):
+class CoKriging(Full):
     """Krige with normal laws, a linear model of coregionalisation and unknown means.
+
+    It is the full method, likelihood and all, until the process is conditioned on the data.
 
     Examples
     --------
@@ -37,16 +38,6 @@ class CoKriging(Method):
     name: ClassVar[str] = "cokriging"
     law: ClassVar[str | None] = "normal"
     coupling: ClassVar[str | None] = "lmc"
-
-    def prepare(self, solver: Solver, process: Process, theta: FloatArray, sample: Sample) -> Part:
-        """Prepare the one model there is."""
-        return Part.of(solver, process, theta, sample)
-
-    def objective(
-        self, process: Process, sample: Sample, structure: Part, theta: FloatArray
-    ) -> tuple[float, FloatArray]:
-        """Return the negative log-likelihood, the means being those of the laws."""
-        return structure.objective(process, theta)
 
     def condition(
         self, process: Process, sample: Sample, structure: Part, theta: FloatArray
@@ -59,10 +50,6 @@ class CoKriging(Method):
         lifted = base.solve(trend)
         gram = np.asarray(np.linalg.inv(lifted @ trend.T), np.float64)
         return Kriged(base, trend, lifted, gram, gram @ (lifted @ base.scores))
-
-    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
-        """Estimate one model of all observations."""
-        return solver.cost(sizes)
 
 
 @dataclass(frozen=True)

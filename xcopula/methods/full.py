@@ -12,7 +12,7 @@ import numpy.typing as npt
 from xcopula.methods.contract import Method
 from xcopula.methods.part import Part
 from xcopula.process import Process, Sample
-from xcopula.solvers import Cost, Gaussian, Solver
+from xcopula.solvers import Conditioned, Cost, Solver
 
 __all__ = ["Full"]
 
@@ -43,7 +43,7 @@ class Full(Method):
 
     def condition(
         self, process: Process, sample: Sample, structure: Part, theta: FloatArray
-    ) -> Gaussian:
+    ) -> Conditioned:
         """Condition the process at theta on all observations."""
         return structure.condition(process, theta)
 
