@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy import special, stats
 from scipy.integrate import quad
 
 from xcopula.kernels import KERNELS
+from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import GEV, Exponential, Gamma, LogNormal, Normal, StudentT, by, regress
 from xcopula.methods import Method
@@ -254,6 +256,25 @@ def simulate(process, theta, inputs, seed=0):
     z = np.tril(conditioned.factor) @ np.random.default_rng(seed).normal(size=empty.size)
     values = [m.from_normal(z[empty.task(i)]) for i, m in enumerate(marginals)]
     return Sample.of(inputs, values, sites=empty.sites)
+
+
+def permuted(process, theta, order):
+    """Return the same process with its tasks in another order, and its parameters."""
+    old, order = process.covariance, list(order)
+    new = replace(old, kernels=tuple(old.kernels[i] for i in order))
+    moved = np.empty(new.size)
+    lengths = old.part(theta, "length")
+    new.part(moved, "length")[:] = lengths if old.shared else lengths[:, :, order]
+    new.part(moved, "scaling")[:] = old.part(theta, "scaling")
+    new.part(moved, "logit")[:] = old.part(theta, "logit")[:, order]
+    rows = [*zip(new.part(moved, "correlation"), old.part(theta, "correlation"), strict=True)]
+    if old.noise == "correlated":
+        rows.append((new.part(moved, "noise_correlation"), old.part(theta, "noise_correlation")))
+    for target, source in rows:
+        target[:] = parameters_of(correlation(source, old.tasks)[np.ix_(order, order)])
+    _, marginals = process.split(theta)
+    other = Process(new, tuple(marginals[i] for i in order))
+    return other, other.join(moved)
 
 
 def varying(tasks):

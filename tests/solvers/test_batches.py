@@ -1,0 +1,41 @@
+"""Batches of targets: every one once, in order, within the byte budget."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xcopula.solvers import batches as module
+from xcopula.solvers.batches import batches
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+@settings(max_examples=200, deadline=None)
+def test_a_batch_stays_within_the_budget(size, width):
+    """The first batch is as large as the budget allows, or one target that is larger than it."""
+    first = next(batches(size, width), slice(0, 0))
+    assert first.start == 0
+    assert first.stop <= size
+    bytes_of_one = 8 * max(width, 1)
+    assert (first.stop - first.start <= 1) or first.stop * bytes_of_one <= module._BATCH_BYTES
+    if first.stop < size:
+        assert (first.stop + 1) * bytes_of_one > module._BATCH_BYTES
+
+
+@given(st.integers(0, 3000), st.integers(0, 50), st.integers(1, 5000))
+@settings(max_examples=100, deadline=None)
+def test_every_target_comes_once_and_in_order(size, width, budget):
+    """Slices follow each other without gaps, and end with the last target."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BATCH_BYTES", budget)
+        parts = list(batches(size, width))
+    assert list(itertools.chain(*(range(p.start, p.stop) for p in parts))) == list(range(size))
+    assert all(p.stop > p.start for p in parts)
+
+
+def test_nothing_is_cut_into_nothing():
+    """No targets, no batches."""
+    assert list(batches(0, 10)) == []
