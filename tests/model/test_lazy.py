@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ import xarray as xr
 from strategies import count_computes, raise_if_dask_computes
 
 import xcopula
+from xcopula.methods import Full, Sparse, Transductive
 from xcopula.model.lazy import LazyModel
 
 SECONDARIES = ["Ni", "Zn"]
@@ -80,9 +85,14 @@ class TestNothingRuns:
                 posterior.median(),
                 posterior.mean(),
                 posterior.exceedance([0.8, 2.0]),
-                posterior.information(),
                 *posterior.latent.values(),
+                model.predict(field, variable="Zn")["Zn"],
             ]
+            if method == "transductive":
+                results.append(posterior.information())
+            else:
+                with pytest.raises(ValueError, match="method='full' cannot tell what each second"):
+                    posterior.information()
             repr(model)
             repr(posterior)
         assert isinstance(model, LazyModel)
@@ -113,10 +123,17 @@ class TestNothingRuns:
 
     def test_bad_options_and_targets_are_refused_at_once(self, metals, lazy, field):
         """Options are checked before a graph is built, targets before it is extended."""
-        with pytest.raises(ValueError, match="Unknown weights 'heavy'"):
-            xcopula.fit(metals.chunk(), "Cd", SECONDARIES, weights="heavy", compute=False)
+        with pytest.raises(ValueError, match="Unknown optimizer 'heavy'"):
+            xcopula.fit(metals.chunk(), "Cd", SECONDARIES, optimizer="heavy", compute=False)
+        nowhere = Transductive(anchors=field.drop_vars("y"))
+        with pytest.raises(ValueError, match="`anchors` lacks the coordinate 'y'"):
+            xcopula.fit(metals.chunk(), "Cd", SECONDARIES, method=nowhere, compute=False)
         with pytest.raises(ValueError, match="lacks the coordinate 'y'"):
             lazy.predict(field.drop_vars("y"))
+        with pytest.raises(KeyError, match=r"no variable 'Pb'; it has \['Cd', 'Ni', 'Zn'\]"):
+            lazy.predict(field, variable="Pb")
+        with pytest.raises(ValueError, match=r"inform the primary, 'Cd'; found 'Ni'"):
+            lazy.posterior(field, variable="Ni").information()
 
     def test_an_unpicklable_callback_is_refused(self, metals):
         """A callback that cannot travel with the graph is a TypeError that says so."""
@@ -176,13 +193,16 @@ class TestCompute:
     def test_anchors_travel_with_the_graph(self, metals, field):
         """Explicit anchors, in memory or chunked, give the eager prediction."""
         points = xr.Dataset(coords={"x": ("p", [1.5, 2.5, 3.5]), "y": ("p", [2.0, 3.0, 4.0])})
-        options = QUICK | {"weights": "report", "polish": False}
-        expected = xcopula.fit(metals, "Cd", SECONDARIES, anchors=points, **options)
+
+        def method(anchors):
+            return Transductive(weights="report", anchors=anchors, polish=False)
+
+        expected = xcopula.fit(metals, "Cd", SECONDARIES, method=method(points), **QUICK)
         assert "given 3 anchors" in expected.summary()
         for data, anchors in ((metals, points), (metals.chunk(site=10), points.chunk(p=2))):
             with raise_if_dask_computes():
                 model = xcopula.fit(
-                    data, "Cd", SECONDARIES, anchors=anchors, compute=False, **options
+                    data, "Cd", SECONDARIES, method=method(anchors), compute=False, **QUICK
                 )
                 out = model.predict(field)
             xr.testing.assert_allclose(
@@ -207,6 +227,15 @@ class TestPredict:
         information = lazy.posterior(field, chunks=chunks).information()
         expected = fitted.posterior(field).information()
         xr.testing.assert_allclose(information.compute(scheduler="sync"), expected, rtol=1e-10)
+
+    @pytest.mark.parametrize("variable", ["Cd", "Ni", "Zn"])
+    def test_of_any_variable(self, lazy, fitted, field, variable):
+        """A secondary is predicted from the graph as from the fitted model, to 1e-12."""
+        out = lazy.predict(field, variable=variable, chunks=4)
+        assert list(out) == [variable]
+        expected = fitted.predict(field, variable=variable)
+        xr.testing.assert_allclose(out.compute(scheduler="sync"), expected, rtol=1e-12)
+        assert out[variable].attrs == expected[variable].attrs
 
     def test_a_single_point(self, lazy, fitted, field):
         """A target without dims is a lazy scalar."""
@@ -274,10 +303,12 @@ class TestGraph:
                 assert not above & name
 
     def test_the_model_waits_for_all_pairs(self, five):
-        """The last task takes every pair, and is the node of the model."""
+        """All pairs are joined by one task, which the node of the model takes."""
         needs = self.dependencies(five)
         pairs = {k for k in needs if "fit_pair" in str(k)}
-        assert pairs <= needs[five.node.key]
+        (together,) = (k for k in needs if "fit_together" in str(k))
+        assert pairs <= needs[together]
+        assert together in needs[five.node.key]
 
     def test_grows_by_two_tasks_for_each_secondary(self, metals, five):
         """One more secondary is one more single fit and one more pair."""
@@ -301,3 +332,95 @@ class TestGraph:
         with raise_if_dask_computes():
             five.visualize(filename=str(tmp_path / "graph"), format="dot")
         assert (tmp_path / "graph.dot").read_text().count("fit_pair") >= 4
+
+
+class TestKeys:
+    """The same inputs have the same key: a cluster that has a model need not fit it again."""
+
+    def key(self, data, **options) -> str:
+        """Return the key of a fit."""
+        return xcopula.fit(data, "Cd", SECONDARIES, compute=False, **QUICK | options).node.key
+
+    @pytest.mark.parametrize("chunked", [False, True], ids=["in memory", "dask-backed"])
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"method": "full"},
+            {"method": Transductive(anchors=xr.Dataset(coords={"x": [2.0], "y": [3.0]}))},
+            {"method": Sparse("fitc", inducing=10)},
+            {"marginals": {"Cd": xcopula.regress("lognormal", on="x")}},
+            {"marginals": {"Ni": xcopula.by("split", "normal"), "Zn": "auto"}},
+        ],
+        ids=["default", "full", "anchors", "inducing", "regress", "by"],
+    )
+    def test_equal_data_and_options(self, metals, options, chunked):
+        """A copy of the data gives the very keys, of the model and of each step."""
+        data = [metals, metals.copy(deep=True)]
+        if chunked:
+            data = [d.chunk(site=20) for d in data]
+        first, second = (
+            xcopula.fit(d, "Cd", SECONDARIES, compute=False, **QUICK | options) for d in data
+        )
+        assert first.node.key == second.node.key
+        # Loading lazy data ends in tasks that dask itself names at random.
+        steps = [{str(k) for k in m.node.dask if "finalize" not in str(k)} for m in (first, second)]
+        assert steps[0] == steps[1]
+        assert any("fit_alone" in key for key in steps[0])
+
+    def test_predictions_have_them_too(self, metals, field):
+        """So what was computed of a prediction need not be computed again."""
+        one, two = (
+            xcopula.fit(d, "Cd", SECONDARIES, compute=False, **QUICK).predict(field, chunks=3)
+            for d in (metals, metals.copy(deep=True))
+        )
+        assert one["Cd"].data.name == two["Cd"].data.name
+
+    def test_whatever_is_different_has_another(self, metals):
+        """Seed, method, its options, laws, kernels, values, places and variables all count."""
+        values = metals["Cd"].values.copy()
+        values[np.flatnonzero(np.isfinite(values))[0]] *= 1.0 + 1e-12
+        keys = [
+            self.key(metals),
+            self.key(metals, seed=1),
+            self.key(metals, method="full"),
+            self.key(metals, method=Full(), noise="correlated"),
+            self.key(metals, method=Transductive(weights="report")),
+            self.key(metals, method=Transductive(polish=False)),
+            self.key(metals, marginals="gamma"),
+            self.key(metals, kernels="se"),
+            self.key(metals, restarts=1),
+            self.key(metals, optimizer="cg"),
+            self.key(metals.assign(Cd=("site", values))),
+            self.key(metals.assign_coords(x=metals["x"] + 1e-9)),
+            self.key(metals.isel(site=slice(1, None))),
+            xcopula.fit(metals, "Cd", SECONDARIES[::-1], compute=False, **QUICK).node.key,
+        ]
+        assert len(set(keys)) == len(keys)
+
+    def test_named_methods_are_their_objects(self, metals):
+        """A name and the object it stands for are one."""
+        assert self.key(metals, method="transductive") == self.key(metals, method=Transductive())
+        assert self.key(metals, solver="auto") == self.key(metals, solver="exact")
+
+    def test_another_interpreter_has_the_same(self, metals):
+        """Keys do not hang on the seed of Python's own hashes."""
+        code = (
+            "import sys, xcopula, numpy as np\n"
+            "data = xcopula.datasets.jura().isel(site=slice(None, None, 8))\n"
+            "model = xcopula.fit(data, 'Cd', ['Ni', 'Zn'], kernels='matern32', compute=False)\n"
+            "print(model.node.key)\n"
+        )
+        found = {
+            subprocess.run(
+                [sys.executable, "-c", code],
+                env={**os.environ, "PYTHONHASHSEED": seed},
+                capture_output=True,
+                text=True,
+                check=True,
+                cwd=Path(__file__).parent,
+            ).stdout
+            for seed in ("1", "2")
+        }
+        assert len(found) == 1
+        assert found.pop().startswith("_assemble-")

@@ -12,7 +12,7 @@ import pytest
 import reference
 import xarray as xr
 from conftest import METHODS
-from scipy.special import ndtr
+from scipy.special import expit, logit, ndtr, ndtri
 
 import xcopula
 from xcopula.errors import MarginalWarning
@@ -21,6 +21,32 @@ from xcopula.methods.committee import Blocks
 from xcopula.methods.part import Part
 from xcopula.model.record import EXTREME_SCORE, Candidate, warn_of_laws
 from xcopula.process import Sample
+
+
+class Logistic(xcopula.marginals.Marginal):
+    """A law of one's own that is no dataclass."""
+
+    name = "logistic"
+
+    def __init__(self, location: float = 0.0, log_scale: float = 0.0) -> None:
+        self.location, self.log_scale = location, log_scale
+
+    @property
+    def theta(self):
+        return np.array([self.location, self.log_scale])
+
+    def with_theta(self, theta):
+        return Logistic(*map(float, theta))
+
+    def to_normal(self, y):
+        return ndtri(expit((np.asarray(y, float) - self.location) / np.exp(self.log_scale)))
+
+    def from_normal(self, z):
+        return self.location + np.exp(self.log_scale) * logit(ndtr(np.asarray(z, float)))
+
+    def log_density(self, y):
+        u = (np.asarray(y, float) - self.location) / np.exp(self.log_scale)
+        return -u - self.log_scale - 2.0 * np.log1p(np.exp(-u))
 
 
 def without(model, k: int):
@@ -439,3 +465,19 @@ class TestPickle:
         moved = dataclasses.replace(model, theta=model.theta + 1e-9)
         full = dataclasses.replace(model, method=Transductive())
         assert len({tokenize(m) for m in (model, alone, moved, full)}) == 4
+
+    def test_a_law_that_is_no_dataclass_has_a_token_too(self, sites, grid):
+        """Whatever holds the parameters of a law, a lazy prediction equals one in memory."""
+        from dask.base import tokenize
+
+        model = xcopula.fit(
+            sites,
+            "metal",
+            marginals=Logistic(1.5, -1.0),
+            method="full",
+            kernels="matern32",
+            restarts=0,
+        )
+        lazy = model.predict(grid, chunks=3)
+        xr.testing.assert_allclose(lazy.compute(), model.predict(grid), rtol=1e-12)
+        assert tokenize(model) == tokenize(copy.deepcopy(model))

@@ -23,7 +23,7 @@ from xcopula.prediction import Predicting
 from xcopula.prediction.predictor import Predictor
 from xcopula.process import Moments, Process, scores
 from xcopula.solvers import Conditioned, Solver
-from xcopula.state import freeze, take_apart
+from xcopula.state import freeze
 from xcopula.warn import warn_user
 
 __all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node", "warn_of_laws"]
@@ -175,7 +175,7 @@ class CopulaModel(Predicting):
         from dask.base import normalize_token
 
         parts = (self.method, self.solver, self.process, self.theta, self.observations)
-        token: tuple[Any, ...] = normalize_token([take_apart(part) for part in parts])
+        token: tuple[Any, ...] = normalize_token(parts)
         return token
 
     def objective(self, theta: npt.ArrayLike, *, prior: bool = False) -> tuple[float, FloatArray]:
