@@ -22,6 +22,8 @@ class TestOf:
         [
             ("x", "m", "km"),
             ("y", "kilometer", "km"),
+            ("x", "US_survey_foot", "km"),
+            ("x", "M", "M"),
             ("z", "km", "m"),
             ("z", "hPa", "hPa"),
             ("x", "1", "1"),
@@ -59,8 +61,10 @@ class TestRead:
         axis = Axis("x", "x", "km")
         np.testing.assert_allclose(axis.read(array([1000.0], units="m")), [1.0])
         np.testing.assert_allclose(axis.read(array([3.0])), [3.0])
+        np.testing.assert_allclose(axis.read(array([3.0], units="Mm")), [3000.0])
+        np.testing.assert_allclose(axis.read(array([3.0], units="mm")), [3e-6])
 
-    @pytest.mark.parametrize("units", ["degrees_east", "hPa"])
+    @pytest.mark.parametrize("units", ["degrees_east", "hPa", "M", "KM"])
     def test_units_that_cannot_be_converted(self, units):
         """The message has both units and both names."""
         with pytest.raises(

@@ -378,6 +378,12 @@ class TestCycle:
         (group,) = find_coordinates(dataset(angle=TEN), cycle("angle", 360)).groups
         assert group.period == 360.0
 
+    def test_the_period_is_in_the_units_of_the_data(self):
+        """A period of 500 m stays that, although the model counts x in km."""
+        data = dataset({"x": METRES | {"axis": "X"}}, x=TEN)
+        (group,) = find_coordinates(data, cycle("x", 500.0)).groups
+        assert (group.units, group.period) == ("km", 0.5)
+
     def test_the_year_is_that_of_the_calendar(self):
         """A year has 360 days if the calendar says so."""
         import cftime

@@ -54,6 +54,14 @@ def test_a_name_is_not_believed_against_units():
     assert guessed["longitude"] == []
 
 
+@pytest.mark.parametrize("units", [("°N", "°E"), ("degrees north", "degrees east"), ("deg",) * 2])
+def test_a_name_is_believed_with_degrees_of_any_spelling(units):
+    """Degrees that CF spells differently still make a latitude and a longitude."""
+    data = dataset({"lat": {"units": units[0]}, "lon": {"units": units[1]}}, lat=TEN, lon=TEN)
+    guessed = guessed_roles(coordinates_of(data))
+    assert (guessed["latitude"], guessed["longitude"]) == (["lat"], ["lon"])
+
+
 def test_what_is_no_number_has_no_role():
     """A flag made from the latitude keeps its attributes, but is not a latitude."""
     data = dataset({"lat": NORTH, "lon": EAST}, lat=TEN, lon=TEN)

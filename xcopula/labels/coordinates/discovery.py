@@ -25,7 +25,7 @@ from xcopula.labels.coordinates.roles import (
 )
 from xcopula.labels.coordinates.system import CoordinateSystem
 from xcopula.labels.coordinates.times import calendar_of, calendar_year, is_time
-from xcopula.labels.coordinates.units import is_degrees, is_length, units_of
+from xcopula.labels.coordinates.units import conversion, is_degrees, is_length, units_of
 from xcopula.warn import warn_user
 
 __all__ = ["Coords", "coordinates_asked", "find_coordinates"]
@@ -345,7 +345,8 @@ class _Source:
                     f"period as a number, in the units of {member.name!r}."
                 )
             period = 1.0 if period == "day" else calendar_year(axis.calendar)
-        return Cycle(name, (axis,), period=float(period))
+        factor = conversion(axis.given, axis.units) or 1.0  # the data may be in m, the axis in km
+        return Cycle(name, (axis,), period=factor * float(period))
 
     def _check_plane(self, group: str, axes: Sequence[Axis]) -> None:
         """Refuse a plane of degrees, or of dates and other coordinates."""
