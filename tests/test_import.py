@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -72,7 +74,8 @@ def test_public_names_mean_the_same_before_and_after_loading():
     code = """
 import xcopula
 kinds = {n: type(getattr(xcopula, n)) for n in xcopula.__all__}
-import xcopula.fitting.fit, xcopula.model.record, xcopula.prediction.target, xcopula.prediction.posterior, xcopula.plot
+import xcopula.fitting.fit, xcopula.model.record, xcopula.plot
+import xcopula.prediction.target, xcopula.prediction.posterior
 for name, kind in kinds.items():
     assert type(getattr(xcopula, name)) is kind, name
 from xcopula import *
@@ -92,3 +95,14 @@ def test_version_is_that_of_the_distribution():
     from importlib.metadata import version
 
     assert xcopula.__version__ == version("xcopula")
+
+
+def test_the_version_is_written_once():
+    """Of all that builds the package and its pages, only the package spells its version."""
+    spelt = re.compile(rf"(?<![\w.]){re.escape(xcopula.__version__)}(?![\w.])")
+    root = Path(__file__).parent.parent
+    files = [root / "pyproject.toml", root / "Makefile", root / "docs" / "conf.py"]
+    files += [p for folder in (root / "xcopula", root / ".ci") for p in folder.rglob("*.py")]
+    assert len(files) > 50
+    found = [p for p in files if spelt.search(p.read_text(encoding="utf-8"))]
+    assert found == [root / "xcopula" / "__init__.py"]
