@@ -1,12 +1,14 @@
 # make test   lint, types, then the tests          make demo   the example of the README, in demo/
 # One virtual environment in .venv serves every target; PYTHON= chooses the interpreter it is made of.
+# make test-lowest   the tests with the lowest versions that pyproject.toml allows, in .venv-lowest
 
 PYTHON ?= python3
 VENV := .venv
+LOWEST := .venv-lowest
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+PIP := python -m pip --quiet --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types bench docs clean
+.PHONY: demo test test-lowest lint types bench docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-plot
@@ -14,6 +16,9 @@ demo: $(VENV)/.installed-plot
 
 test: lint types
 	$(BIN)/python -m pytest
+
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -32,7 +37,7 @@ docs: $(VENV)/.installed-docs
 	@echo "built build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find xcopula tests docs examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -40,5 +45,12 @@ $(BIN)/python:
 
 # The stamp names the extra it has installed; a change of the metadata installs again.
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
-	$(PIP) install --editable ".[$*]"
+	$(BIN)/$(PIP) install --editable ".[$*]"
+	@touch $@
+
+# Made anew when a floor changes: what an older floor pulled in would stay.
+$(LOWEST)/.installed: pyproject.toml .ci/lowest.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python .ci/lowest.py test > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/$(PIP) install --constraint $(LOWEST)/constraints.txt --editable ".[test]"
 	@touch $@
