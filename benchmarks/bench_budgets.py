@@ -16,12 +16,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 import xcopula
-from xcopula.methods import exact
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.linalg import cholesky, inverse_from_cholesky, solve_lower
 from xcopula.marginals import MARGINALS
-from xcopula.process.copula import Process, Sample
+from xcopula.process import Process, Sample, Targets
+from xcopula.solvers import Exact
+from xcopula.solvers.batches import batches
 
 
 def best_of(function: Callable[[], object], repeats: int) -> float:
@@ -54,7 +55,7 @@ def likelihood_ratio(sizes: tuple[int, ...], kernels: tuple[str, ...], repeats: 
         factor, _ = cholesky(lambda: matrix.copy(), str)
         inverse_from_cholesky(factor)
 
-    ours = best_of(lambda: exact.objective(process, sample, full), repeats)
+    ours = best_of(lambda: Exact().objective(process, sample, None, full), repeats)
     base = best_of(lapack, repeats)
     print(
         f"likelihood + gradient, n = {sample.size:5d}, {'/'.join(kernels)}: {1e3 * ours:8.1f} ms"
@@ -69,13 +70,13 @@ def prediction_ratio(cells: int, repeats: int) -> None:
         "Cd", ["Ni", "Zn"], method="full", kernels="matern32", marginals="lognormal", restarts=0
     )
     conditioned = model.conditioned
-    targets = np.random.default_rng(0).random((2, cells)) - 0.5
+    targets = Targets.nowhere(np.random.default_rng(0).random((2, cells)) - 0.5)
     n = model.observations.sample.size
-    rows = np.random.default_rng(1).random((exact.BATCH_BYTES // (8 * n), n))
+    rows = np.random.default_rng(1).random((next(batches(cells, n)).stop, n))
 
     def solve() -> None:
-        for start in range(0, cells, len(rows)):
-            solve_lower(conditioned.factor, rows[: min(len(rows), cells - start)])
+        for part in batches(cells, n):
+            solve_lower(conditioned.factor, rows[: part.stop - part.start])
 
     ours = best_of(lambda: conditioned.moments(targets), repeats)
     base = best_of(solve, repeats)

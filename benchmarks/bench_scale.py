@@ -21,7 +21,7 @@ import threadpoolctl
 import xarray as xr
 
 import xcopula
-from xcopula.model.record import CopulaModel
+from xcopula import CopulaModel
 
 QUANTILES = (0.05, 0.5, 0.95)
 
@@ -91,7 +91,7 @@ def measure_run(model: CopulaModel, side: int, chunk: int) -> None:
         with stopwatch() as seconds, threadpoolctl.threadpool_limits(1, user_api="blas"):
             out.to_zarr(Path(folder) / "prediction.zarr", consolidated=False)
     print(
-        f"run: {side} x {side} cells in blocks of {chunk} x {chunk} to Zarr, {model.method}, "
+        f"run: {side} x {side} cells in blocks of {chunk} x {chunk} to Zarr, {model.method.name}, "
         f"n = {model.observations.sample.size}: {seconds[0]:.1f} s, "
         f"{side * side / seconds[0]:,.0f} cells/s, {side * side / seconds[1]:,.0f} per CPU second, "
         f"{out.nbytes / 1e6:.0f} MB of results, "
@@ -128,8 +128,9 @@ def measure_prediction_threads(model: CopulaModel, side: int, chunk: int) -> Non
         out.compute(scheduler="threads")
     print(
         f"threads: prediction of {side} x {side} cells in blocks of {chunk} x {chunk}, "
-        f"{model.method}, n = {model.observations.sample.size}: {free[0]:.1f} s ({free[1]:.1f} CPU "
-        f"s) with BLAS threads as they come, {limited[0]:.1f} s ({limited[1]:.1f}) limited to one"
+        f"{model.method.name}, n = {model.observations.sample.size}: {free[0]:.1f} s "
+        f"({free[1]:.1f} CPU s) with BLAS threads as they come, "
+        f"{limited[0]:.1f} s ({limited[1]:.1f}) limited to one"
     )
 
 

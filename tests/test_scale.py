@@ -19,9 +19,10 @@ import xarray as xr
 from strategies import raise_if_dask_computes
 
 import xcopula
-from xcopula import blocks, predictive
 from xcopula.errors import PerformanceWarning
-from xcopula.methods import transductive
+from xcopula.methods import Transductive, transductive
+from xcopula.prediction import blocks
+from xcopula.process import outcome
 
 FIXED = {"kernels": "matern32", "restarts": 0}
 CELL_BYTES = 8 * (2 + 2 + 3)  # coordinates in the plane, latent moments, three quantiles
@@ -40,9 +41,8 @@ def pairs(sites):
     noise = np.random.default_rng(0).normal(size=sites.sizes["site"])
     data = sites.assign(other=sites["proxy"].copy(data=sites["proxy"].values + noise))
     laws = {"metal": "lognormal", "proxy": "normal", "other": "normal"}
-    found = xcopula.fit(
-        data, "metal", ["proxy", "other"], marginals=laws, weights="calibrated", **FIXED
-    )
+    method = Transductive(weights="calibrated")
+    found = xcopula.fit(data, "metal", ["proxy", "other"], method=method, marginals=laws, **FIXED)
     assert found.conditioned.anchors is not None
     return found
 
@@ -151,6 +151,7 @@ class TestMemory:
             predictor=model.predictor,
             quantity="latent",
             rows=2,
+            task=0,
             nugget=True,
         )
 
@@ -161,7 +162,8 @@ class TestMemory:
         x[4] = np.nan
         mask = rng.random((17, 23)) < 0.7
         whole = self.evaluate(either, x, y, mask)
-        options = {"predictor": either.predictor, "function": predictive.quantile, "missing": ()}
+        options = {"predictor": either.predictor, "function": outcome.quantile, "task": 0}
+        options["missing"] = ()
         quantiles = blocks.transform(whole, leading=np.array([0.1, 0.9]), **options)
         monkeypatch.setattr(blocks, "_CELLS", 7)
         np.testing.assert_allclose(self.evaluate(either, x, y, mask), whole, rtol=1e-12)
@@ -180,8 +182,8 @@ class TestMemory:
             axis = np.linspace(0.0, 3.0, side)
             tracemalloc.start()
             out = self.evaluate(alone, axis, axis, np.array(True))
-            options = {"predictor": alone.predictor, "function": predictive.mean, "missing": ()}
-            blocks.transform(out, leading=None, **options)
+            options = {"predictor": alone.predictor, "function": outcome.mean, "task": 0}
+            blocks.transform(out, leading=None, missing=(), **options)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
         assert peaks[1] - peaks[0] < 1.1 * (16 + 8 + 1) * (600**2 - 300**2)

@@ -19,7 +19,7 @@ import pandas as pd
 import xarray as xr
 
 import xcopula
-from xcopula.model.record import CopulaModel
+from xcopula import CopulaModel
 
 SPRING = (3, 4, 5)
 _LEVELS = (np.arange(100) + 0.5) / 100.0

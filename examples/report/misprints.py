@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, ndtr, ndtri
 
-from xcopula.methods import exact
+from xcopula.fitting.selection import starting_point
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.convolution import cross_profile
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.process.copula import Process, Sample
-from xcopula.fitting.selection import starting_point
+from xcopula.process import Process, Sample
+from xcopula.solvers import Exact
 
 FloatArray = NDArray[np.float64]
 
@@ -229,8 +229,8 @@ def check_warped() -> str:
         law = resolve_marginal(name).fit(values)
         process, sample = Process(covariance, (law,)), Sample.of([inputs], [values])
         theta = process.join(starting_point(covariance))
-        ours = -exact.objective(process, sample, theta)[0]
-        factor = np.tril(exact.condition(process, sample, theta).factor)
+        ours = -Exact().objective(process, sample, None, theta)[0]
+        factor = np.tril(Exact().condition(process, sample, None, theta).factor)
         gaps.append(abs(ours - _warped_density(law, values, factor)))
     assert max(gaps) < 1e-4
     return f"log-likelihoods differ by {max(gaps):.0e}"

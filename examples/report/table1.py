@@ -9,7 +9,7 @@ table are kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from common import (
     BLUE,
@@ -39,6 +39,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import xcopula
+from xcopula.methods import CoKriging, Committee, Full, Sparse, Transductive
 
 KEYS = ("metal", "system", "choices")
 COMMAND = "python examples/report/table1.py"
@@ -56,14 +57,14 @@ class System:
 
 def _sparse(choices: str) -> list[System]:
     return [
-        System("DTC-200", choices, options={"method": "dtc", "inducing": 200}),
-        System("FITC-359", choices, options={"method": "fitc", "inducing": 359}),
-        System("PITC-200", choices, options={"method": "pitc", "inducing": 200}),
-        System("BCM-4", choices, options={"method": "bcm", "blocks": 4}),
+        System("DTC-200", choices, options={"method": Sparse("dtc", inducing=200)}),
+        System("FITC-359", choices, options={"method": Sparse("fitc", inducing=359)}),
+        System("PITC-200", choices, options={"method": Sparse("pitc", inducing=200)}),
+        System("BCM-4", choices, options={"method": Committee(blocks=4)}),
     ]
 
 
-FULL, TRANSDUCTIVE = {"method": "full"}, {"method": "transductive"}
+FULL, TRANSDUCTIVE = {"method": Full()}, {"method": Transductive()}
 SYSTEMS = [
     System("StGCP", "auto", multi=False),
     System("MtGCP", "auto", options=FULL),
@@ -72,7 +73,7 @@ SYSTEMS = [
     System("MtGCP", "report", options=FULL),
     System("TransGCP", "report", options=TRANSDUCTIVE),
     # A linear model of coregionalisation with a short and a long structure, as in Goovaerts (1997).
-    System("CK", "normal", options={"method": "cokriging", "structures": 2}),
+    System("CK", "normal", options={"method": CoKriging(), "structures": 2}),
     System("StGP", "normal", multi=False),
     System("MtGP", "normal", options=FULL),
     *_sparse("normal"),
@@ -117,7 +118,8 @@ def fit_options(system: System, metal: str, quick: bool) -> dict[str, object]:
     options = dict(system.options)
     if quick:
         options |= {"restarts": 0, "kernels": "matern32", "marginals": "lognormal"}
-        options |= {"inducing": 30} if "inducing" in options else {}
+        if isinstance(options.get("method"), Sparse):
+            options["method"] = replace(options["method"], inducing=30)
     if system.choices == "normal":
         options["marginals"] = "normal"
     elif system.choices == "report":

@@ -47,7 +47,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import xcopula
-from xcopula.model.record import CopulaModel
+from xcopula import CopulaModel
 
 KEYS = ("split", "case", "system")
 CASES = {

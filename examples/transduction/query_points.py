@@ -27,8 +27,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import xcopula
-from xcopula.methods import Settings
-from xcopula.model.record import CopulaModel
+from xcopula import CopulaModel
+from xcopula.methods import Transductive
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,8 +44,8 @@ def spread(count: int) -> FloatArray:
 
 def with_anchors(model: CopulaModel, count: int) -> CopulaModel:
     """Return the model with so many anchors and the report's weights."""
-    points = model.coordinates.to_columns([spread(count)]) if count else None
-    return replace(model, settings=Settings("report", points))
+    points = model.observations.targets([spread(count)]) if count else None
+    return replace(model, method=Transductive("report", points))
 
 
 def median(model: CopulaModel, grid: xr.Dataset) -> FloatArray:
@@ -74,7 +74,7 @@ def compare(
 ) -> Iterator[dict[str, object]]:
     """Yield a row for every number of anchors, and for the models to compare with."""
     model = xcopula.fit(data, "primary", SECONDARIES, method="transductive", **options)
-    limit = median(replace(model, settings=Settings("report", "auto")), grid)
+    limit = median(replace(model, method=Transductive("report", "auto")), grid)
     variants = [("anchors", count, with_anchors(model, count)) for count in ANCHORS]
     single = xcopula.fit(data, "primary", **options)
     full = xcopula.fit(data, "primary", SECONDARIES, method="full", **options)

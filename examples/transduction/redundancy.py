@@ -25,12 +25,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
-from xcopula.methods import Settings, exact, transductive
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.process.copula import Moments, Process, Sample
+from xcopula.methods import Full, Method, Transductive
+from xcopula.process import Moments, Process, Sample, Targets
+from xcopula.solvers import Exact
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,6 +45,7 @@ SCENES = {
     "not where predicted": (WITH_PRIMARY**2, False),
 }
 RULES = ("report", "calibrated", "stacked")
+METHODS: dict[str, Method] = {"full": Full(), **{rule: Transductive(rule) for rule in RULES}}
 STYLES = {
     "full": ("#222222", "o", "-"),
     "report": ("#c1440e", "s", "-"),
@@ -86,13 +88,17 @@ def predictions(tasks: int, scene: str, seed: int) -> tuple[dict[str, Moments], 
     process, theta = known_process(tasks, between)
     sites, scores = draw(process, theta, seed)
     sizes = [KNOWN] + [len(sites) if everywhere else KNOWN] * (tasks - 1)
+    numbers = np.arange(len(sites))
     sample = Sample.of(
-        [sites[:n] for n in sizes], [w[:n] for w, n in zip(scores, sizes, strict=True)]
+        [sites[:n] for n in sizes],
+        [w[:n] for w, n in zip(scores, sizes, strict=True)],
+        sites=np.concatenate([numbers[:n] for n in sizes]),
     )
-    targets = np.ascontiguousarray(sites[KNOWN:].T)
-    moments = {"full": exact.condition(process, sample, theta).moments(targets)}
-    for rule in RULES:
-        conditioned = transductive.condition(process, sample, theta, Settings(rule))
+    targets = Targets(np.ascontiguousarray(sites[KNOWN:].T), numbers[KNOWN:])
+    moments = {}
+    for rule, method in METHODS.items():
+        structure = method.prepare(Exact(), process, theta, sample)
+        conditioned = method.condition(process, sample, structure, theta)
         moments[rule] = conditioned.moments(targets)
     return moments, scores[0, KNOWN:]
 

@@ -26,9 +26,8 @@ import pandas as pd
 import xarray as xr
 
 import xcopula
-from xcopula.methods import Settings
-from xcopula.model.record import CopulaModel
-from xcopula.process.outcome import crps
+from xcopula import CopulaModel
+from xcopula.process import Moments, scores
 
 SECONDARIES = {"Cd": ["Ni", "Zn"], "Cu": ["Pb", "Ni", "Zn"]}
 RULES = ("report", "calibrated", "stacked", "auto")
@@ -86,10 +85,10 @@ def score(model: CopulaModel, tests: xr.Dataset) -> dict[str, float]:
     truth = tests[model.tasks[0]].values
     latent = posterior.latent
     lower, upper = posterior.interval(0.9).values
-    points = crps(latent["mean"].values, latent["std"].values, model.marginals[0], truth)
+    moments = Moments(latent["mean"].values, latent["std"].values ** 2)
     return {
         "mae": float(np.abs(posterior.median().values - truth).mean()),
-        "crps": float(points.mean()),
+        "crps": float(scores(moments, model.marginals[0], truth).crps.mean()),
         "coverage": float(100.0 * ((lower <= truth) & (truth <= upper)).mean()),
     }
 
@@ -132,8 +131,8 @@ def run(job: Job) -> list[dict[str, object]]:
 def _variants(model: CopulaModel, fit: str) -> list[tuple[str, CopulaModel]]:
     if fit != "transductive":
         return [(fit, model)]
-    settings = [Settings(rule, model.settings.anchors) for rule in RULES]
-    models = [replace(model, settings=each) for each in settings]
+    methods = [replace(model.method, weights=rule) for rule in RULES]
+    models = [replace(model, method=method) for method in methods]
     return list(zip(FITS[fit], models, strict=True))
 
 
