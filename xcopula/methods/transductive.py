@@ -258,11 +258,17 @@ class Combined:
                 f"matrices of that size; the limit is {_LARGEST_BLOCK}. Use smaller chunks, or "
                 "anchors='auto', which does not depend on them."
             )
+        # Cells at one site share its nugget, and so what of it nobody can tell.
+        same = (targets.sites[:, None] == targets.sites) & (targets.sites >= 0)
+        np.fill_diagonal(same, True)
+        apart = np.where(same, rest, 0.0) - _KNOWN * np.eye(size)
         precision, pull = np.zeros((size, size)), np.zeros(size)
         for coefficient, model in zip(self.rule.coefficients, self.models, strict=True):
             mean, white = model.whiten(targets, nugget=nugget)
-            covariance = model.prior(targets, targets, nugget=nugget) - white @ white.T
-            covariance.flat[:: size + 1] += _KNOWN - rest
+            covariance = model.prior(targets, targets, nugget=nugget)
+            # A cell that is no site of the data has a nugget of its own.
+            np.fill_diagonal(covariance, model.prior_variance(nugget=nugget))
+            covariance -= white @ white.T + apart
             inverse = np.linalg.inv(covariance)
             precision += coefficient * inverse
             pull += coefficient * (inverse @ mean)
