@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
+from conftest import METHODS
 
 import xcopula
-from xcopula import fitting, steps
-from xcopula.errors import SupportError
-from xcopula.methods import exact, transductive
+from xcopula.errors import CostError, SupportError
+from xcopula.fitting import steps
+from xcopula.fitting.request import Request
 from xcopula.kernels import KERNELS
+from xcopula.labels.observations import observe
 from xcopula.marginals import Exponential, LogNormal
+from xcopula.methods import Transductive
+from xcopula.model import CopulaModel
+from xcopula.process import Process, Targets
+from xcopula.solvers import Exact
 
 QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+# The function of the same name hides the module.
+FIT = importlib.import_module("xcopula.fitting.fit")
 SECONDARIES = ["Ni", "Zn"]
 
 
@@ -27,24 +37,20 @@ def metals() -> xr.Dataset:
 
 
 def asked(data, primary="Cd", secondary=SECONDARIES, **options):
-    """Return the observations and the plan that a fit starts from."""
-    seen = []
-
-    def spy(observations, plan):
-        started = steps.begin(observations, plan)
-        seen.append((observations, started))
-        return started
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "begin", spy)
-        xcopula.fit(data, primary, secondary, compute=False, **QUICK | options)
-    return seen[0]
+    """Return the observations and the request that a fit starts from."""
+    taken = inspect.signature(Request.of).parameters
+    usual = inspect.signature(xcopula.fit).parameters.values()
+    defaults = {p.name: p.default for p in usual if p.name in taken}
+    names = [primary, *secondary]
+    request = Request.of(names, **defaults | QUICK | options)
+    observations = observe(data, names, laws=request.laws)
+    return observations, steps.begin(observations, request)
 
 
-def tables_of(observations, plan):
+def tables_of(observations, request):
     """Run step one for every task."""
     tasks = range(len(observations.names))
-    return steps.choose([steps.fit_alone(observations, plan, i) for i in tasks], plan)
+    return steps.choose([steps.fit_alone(observations, request, i) for i in tasks], request)
 
 
 def alone(candidate):
@@ -55,30 +61,32 @@ def alone(candidate):
 
 @pytest.fixture(scope="module")
 def start(metals):
-    """Observations, plan and step one."""
-    observations, plan = asked(metals)
-    return observations, plan, tables_of(observations, plan)
+    """Observations, request and step one."""
+    observations, request = asked(metals)
+    return observations, request, tables_of(observations, request)
 
 
 @pytest.fixture(scope="module")
 def pairs(start):
     """Both pairs, fitted."""
-    observations, plan, tables = start
-    return [steps.fit_pair(observations, plan, tables, i) for i in (1, 2)]
+    observations, request, tables = start
+    return [steps.fit_pair(observations, request, tables, i) for i in (1, 2)]
 
 
 @pytest.fixture(scope="module")
 def joined(start, pairs):
     """The pairs put together without a polish."""
-    observations, plan, tables = start
-    return steps.fit_together(observations, replace(plan, polish=False), tables, pairs)
+    observations, request, tables = start
+    return steps.fit_together(
+        observations, replace(request, method=Transductive(polish=False)), tables, pairs
+    )
 
 
 @pytest.fixture(scope="module")
 def polished(start, pairs):
     """The pairs polished together."""
-    observations, plan, tables = start
-    return steps.fit_together(observations, plan, tables, pairs)
+    observations, request, tables = start
+    return steps.fit_together(observations, request, tables, pairs)
 
 
 class TestStartingLaws:
@@ -86,11 +94,11 @@ class TestStartingLaws:
         """A name becomes a law at its own fit; an instance is taken as it is; auto stays open."""
         given = LogNormal(3.0, 0.5)
         options = {"marginals": {"Cd": "lognormal", "Ni": given}}
-        observations, plan = asked(metals, **options)
+        observations, request = asked(metals, **options)
         values = observations.sample.values[observations.sample.task(0)]
-        np.testing.assert_allclose(plan.laws[0].theta, LogNormal.fit(values).theta)
-        assert plan.laws[1] is given
-        assert plan.laws[2] is None
+        np.testing.assert_allclose(request.laws[0].theta, LogNormal.fit(values).theta)
+        assert request.laws[1] == given
+        assert request.laws[2] is None
 
     def test_a_value_without_a_score_ends_it(self, metals):
         """Zeros under an exponential law are refused by name."""
@@ -102,16 +110,16 @@ class TestStartingLaws:
 class TestChoose:
     def test_shared_kernels_agree(self, metals):
         """With one kernel for all tasks, the same one stands first in every table."""
-        observations, plan = asked(metals, kernels="auto", coupling="icm")
-        tables = tables_of(observations, plan)
+        observations, request = asked(metals, kernels="auto", coupling="icm")
+        tables = tables_of(observations, request)
         assert len({table[0].kernel for table in tables}) == 1
         assert all(len(table) == len(KERNELS) for table in tables)
 
     def test_convolution_leaves_each_task_its_best(self, start):
         """Tables stay as step one left them."""
-        _, plan, tables = start
+        _, request, tables = start
         again = [list(table) for table in tables]
-        assert steps.choose(again, plan) == tables
+        assert steps.choose(again, request) == tables
 
 
 class TestPairs:
@@ -119,12 +127,12 @@ class TestPairs:
     @pytest.mark.parametrize("restarts", [0, 1])
     def test_hold_the_primary_s_parameters_exactly(self, metals, options, restarts):
         """Kernel, nugget and law of the primary are those of step one, to the last bit."""
-        observations, plan = asked(metals, secondary=["Ni"], restarts=restarts, **options)
-        tables = tables_of(observations, plan)
-        pair = steps.fit_pair(observations, plan, tables, 1)
-        covariance = plan.covariance([t[0].kernel for t in tables], observations)
-        process = steps.Process(covariance, tuple(t[0].marginal for t in tables))
-        _, own = process.with_primary(None)
+        observations, request = asked(metals, secondary=["Ni"], restarts=restarts, **options)
+        tables = tables_of(observations, request)
+        pair = steps.fit_pair(observations, request, tables, 1)
+        covariance = request.covariance([t[0].kernel for t in tables], observations)
+        process = Process(covariance, tuple(t[0].marginal for t in tables))
+        _, own = process.with_tasks((0,))
         np.testing.assert_array_equal(pair.theta[own], alone(tables[0][0]))
         assert pair.theta.size == process.size
         low, high = process.bounds().T
@@ -132,21 +140,23 @@ class TestPairs:
 
     def test_are_better_than_two_tasks_apart(self, start, pairs):
         """Fitting what a pair adds raises the likelihood above that of independent tasks."""
-        observations, plan, tables = start
+        observations, request, tables = start
         for i, pair in enumerate(pairs, start=1):
             kernels = [tables[0][0].kernel, tables[i][0].kernel]
-            process = steps.Process(
-                plan.covariance(kernels, observations),
+            process = Process(
+                request.covariance(kernels, observations),
                 (tables[0][0].marginal, tables[i][0].marginal),
             )
-            nll, _ = exact.objective(process, observations.sample.select([0, i]), pair.theta)
+            nll, _ = Exact().objective(
+                process, observations.sample.select([0, i]), None, pair.theta
+            )
             apart = tables[0][0].log_likelihood + tables[i][0].log_likelihood
             assert -nll > apart - 0.5
 
     def test_restarts_never_end_lower(self, start, pairs):
         """The best of several starts is at least as good as the one suggested, within 0.1 nats."""
-        observations, plan, tables = start
-        again = steps.fit_pair(observations, replace(plan, restarts=1), tables, 1)
+        observations, request, tables = start
+        again = steps.fit_pair(observations, replace(request, restarts=1), tables, 1)
         assert again.value <= pairs[0].value + 0.1
         assert again.evaluations > pairs[0].evaluations
 
@@ -156,44 +166,56 @@ class TestTogether:
         """Every pair stands in theta as it was fitted, and so does the primary of step one."""
         _, _, tables = start
         for i, pair in enumerate(pairs, start=1):
-            _, index = joined.process.with_primary(i)
+            _, index = joined.process.with_tasks((0, i))
             np.testing.assert_array_equal(joined.theta[index], pair.theta)
-        _, own = joined.process.with_primary(None)
+        _, own = joined.process.with_tasks((0,))
         np.testing.assert_array_equal(joined.theta[own], alone(tables[0][0]))
-        assert joined.converged == all(p.converged for p in pairs)
-        assert joined.evaluations == sum(p.evaluations for p in pairs)
+        assert joined.optimum.converged == all(p.converged for p in pairs)
+        assert joined.optimum.evaluations == sum(p.evaluations for p in pairs)
+        assert joined.optimum.value == pytest.approx(sum(p.value for p in pairs))
 
     def test_the_polish_raises_the_composite_likelihood(self, joined, polished):
         """With its weak priors, which it maximises, and here without them too."""
 
-        def posterior(model):
-            return model.log_likelihood + model.process.log_prior(model.theta)[0]
+        def posterior(fitted):
+            return fitted.log_likelihood + fitted.process.log_prior(fitted.theta)[0]
 
         assert posterior(polished) >= posterior(joined)
         assert polished.log_likelihood >= joined.log_likelihood - 0.5
         assert not np.array_equal(polished.theta, joined.theta)
 
     @pytest.mark.parametrize("which", ["joined", "polished"])
-    def test_the_likelihood_is_the_composite_one(self, request, which):
-        """What the model reports is minus the objective at its theta."""
-        model = request.getfixturevalue(which)
-        value, _ = transductive.objective(model.process, model.observations.sample, model.theta)
-        assert model.log_likelihood == pytest.approx(-value, rel=0, abs=1e-9)
+    def test_the_likelihood_is_the_composite_one(self, request, start, which):
+        """Pairs add up, less the primary as often as it was counted too often."""
+        observations, _, _ = start
+        fitted = request.getfixturevalue(which)
 
-    def test_sub_models_stay_coherent_after_the_polish(self, polished):
+        def likelihood(tasks):
+            process, index = fitted.process.with_tasks(tasks)
+            sample = observations.sample.select(tasks)
+            return -Exact().objective(process, sample, None, fitted.theta[index])[0]
+
+        expected = likelihood((0, 1)) + likelihood((0, 2)) - likelihood((0,))
+        assert fitted.log_likelihood == pytest.approx(expected, rel=0, abs=1e-9)
+
+    def test_sub_models_stay_coherent_after_the_polish(self, start, polished):
         """All sub-models share the primary's parameters, so no secondary takes precision away."""
+        observations, request, tables = start
+        model = FIT._assemble(observations, request, tables, polished)
         targets = np.random.default_rng(0).uniform(-0.5, 0.5, size=(2, 60))
-        assert (polished.conditioned.information(targets) >= 0.0).all()
+        assert (model.conditioned.information(Targets.nowhere(targets)) >= 0.0).all()
 
     @pytest.mark.parametrize("polish", [True, False])
     def test_fit_is_the_chain_of_the_steps(self, metals, polish, joined, polished):
         """`fit` gives the model that the steps give, to the last bit."""
-        model = xcopula.fit(metals, "Cd", SECONDARIES, polish=polish, **QUICK)
+        method = Transductive(polish=polish)
+        model = xcopula.fit(metals, "Cd", SECONDARIES, method=method, **QUICK)
         np.testing.assert_array_equal(model.theta, (polished if polish else joined).theta)
 
     def test_the_same_seed_gives_the_same_model(self, metals):
         """Restarts are seeded: identical with one seed, elsewhere with another or as good."""
-        options = QUICK | {"restarts": 1, "coupling": "icm", "polish": False}
+        method = Transductive(polish=False)
+        options = QUICK | {"restarts": 1, "coupling": "icm", "method": method}
         first, again, other = (
             xcopula.fit(metals, "Cd", SECONDARIES, seed=seed, **options) for seed in (3, 3, 4)
         )
@@ -210,3 +232,105 @@ class TestTogether:
             assert model.marginals[0].name == names[0]
             assert [t.crps for t in model.law_trials] == sorted(t.crps for t in model.law_trials)
         assert np.isfinite(model.log_likelihood)
+
+    @pytest.mark.parametrize("method", ["transductive", "full", "fitc", "cokriging"])
+    def test_what_is_fitted_is_what_the_model_has(self, metals, method):
+        """The record repeats the process, its likelihood and how the optimiser ended."""
+        options = QUICK | {"marginals": "normal", "coupling": "icm", "method": METHODS[method]}
+        observations, request = asked(metals, **options)
+        tables = tables_of(observations, request)
+        pairs = []
+        if request.method.pairwise:
+            pairs = [steps.fit_pair(observations, request, tables, i) for i in (1, 2)]
+        fitted = steps.fit_together(observations, request, tables, pairs)
+        model = xcopula.fit(metals, "Cd", SECONDARIES, **options)
+        np.testing.assert_array_equal(model.theta, fitted.theta)
+        assert model.log_likelihood == fitted.log_likelihood
+        assert model.converged == fitted.optimum.converged
+        assert model.message == fitted.optimum.message
+        assert model.evaluations == fitted.optimum.evaluations
+        assert model.method.name == method
+        assert model.solver == Exact()
+
+    def test_laws_compete_by_the_score_of_the_model(self, metals):
+        """What a trial reports is the leave-one-out score of that law in the whole model."""
+        options = QUICK | {"marginals": {"Ni": "lognormal", "Zn": "lognormal"}, "method": "full"}
+        observations, request = asked(metals, **options)
+        tables = tables_of(observations, request)
+        fitted = steps.fit_together(observations, request, tables)
+        assert len(fitted.law_trials) > 1, "one law: the test proves nothing"
+        crps = [trial.crps for trial in fitted.law_trials]
+        assert crps == sorted(crps)
+        assert fitted.process.marginals[0].name == fitted.law_trials[0].marginal
+        model = FIT._assemble(observations, request, tables, fitted)
+        # The winner is fitted to the end after the trials, which were short.
+        assert float(model.loo()["crps"].mean()) == pytest.approx(crps[0], rel=0.05)
+
+
+class TestNothingLabelled:
+    """Steps work on arrays: labels are read before them and written after them."""
+
+    @pytest.fixture
+    def made(self, monkeypatch) -> dict[str, int]:
+        """Count what is made of each class."""
+        counts: dict[str, int] = {}
+
+        def counting(kind, name):
+            original = getattr(kind, name)
+
+            def count(self, *args, **kwargs):
+                counts[kind.__name__] = counts.get(kind.__name__, 0) + 1
+                return original(self, *args, **kwargs)
+
+            monkeypatch.setattr(kind, name, count)
+
+        for kind in (xr.Dataset, xr.DataArray, xr.Variable):
+            counting(kind, "__init__")
+        counting(CopulaModel, "__post_init__")
+        return counts
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_steps_make_no_labelled_object_and_no_model(self, metals, made, method):
+        """From the observations to what is fitted, laws that compete included."""
+        options = {"method": METHODS[method], "coupling": "icm"}
+        if method != "cokriging":
+            options["marginals"] = {"Ni": "lognormal", "Zn": "lognormal"}
+        else:
+            options["marginals"] = "normal"
+        observations, request = asked(metals, **options)
+        assert made.pop("DataArray") > 0  # the counter counts: reading makes some
+        made.clear()
+        tables = tables_of(observations, request)
+        pairs = []
+        if request.method.pairwise:
+            pairs = [steps.fit_pair(observations, request, tables, i) for i in (1, 2)]
+        fitted = steps.fit_together(observations, request, tables, pairs)
+        assert made == {}
+        FIT._assemble(observations, request, tables, fitted)
+        assert made == {"CopulaModel": 1}
+
+    @pytest.mark.parametrize("method", ["transductive", "full"])
+    def test_a_fit_makes_one_model(self, metals, made, method):
+        """Laws that are tried and passed over are no models."""
+        options = {"marginals": {"Ni": "lognormal", "Zn": "lognormal"}, "coupling": "icm"}
+        model = xcopula.fit(metals, "Cd", SECONDARIES, method=method, **QUICK | options)
+        assert len(model.law_trials) > 1
+        assert made["CopulaModel"] == 1
+
+
+def test_a_fit_that_is_too_large_ends_at_the_beginning(metals):
+    """The cost is looked at before any law is fitted."""
+    with pytest.raises(CostError, match="method='transductive' on"):
+        asked(metals, max_hours=1e-9)
+
+
+def test_points_of_a_method_are_located(metals):
+    """Labelled anchors become inputs of the process: scaled, and with the numbers of sites."""
+    points = metals[["x", "y"]].isel(site=[0, 3]).drop_vars("split")
+    observations, request = asked(metals, method=Transductive(anchors=points))
+    anchors = request.method.anchors
+    assert isinstance(anchors, Targets)
+    sample = observations.sample
+    nickel = sample.task(1).start  # known at all sites
+    np.testing.assert_array_equal(anchors.sites, sample.sites[[nickel, nickel + 3]])
+    np.testing.assert_allclose(anchors.inputs, sample.inputs[:, [nickel, nickel + 3]], rtol=1e-12)
