@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,3 +81,92 @@ class TestFree:
         """The folder is named."""
         with pytest.raises(FileNotFoundError, match=r"nowhere does not exist"):
             check_free(tmp_path / "nowhere" / "out.nc")
+
+    def test_a_folder_is_no_file(self, tmp_path):
+        """The name of a folder is refused, asked to overwrite or not."""
+        for overwrite in (False, True):
+            with pytest.raises(IsADirectoryError, match=r"is a folder"):
+                check_free(tmp_path, overwrite=overwrite)
+
+    def test_something_else_than_a_dataset(self, tmp_path):
+        """What cannot be written is named before a file is made."""
+        with pytest.raises(TypeError, match=r"found NoneType"):
+            write_netcdf(None, tmp_path / "out.nc")
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestReplacing:
+    def test_permissions_are_kept(self, small, tmp_path):
+        """A private file stays private; a new one follows the umask."""
+        path = write_netcdf(small, tmp_path / "out.nc")
+        mask = os.umask(0)
+        os.umask(mask)
+        assert path.stat().st_mode & 0o777 == 0o666 & ~mask
+        path.chmod(0o600)
+        write_netcdf(small, path, overwrite=True)
+        assert path.stat().st_mode & 0o777 == 0o600
+
+    def test_a_link_keeps_leading_to_its_file(self, small, tmp_path):
+        """The file behind a link is replaced, not the link."""
+        real = write_netcdf(small, tmp_path / "real.nc")
+        link = tmp_path / "link.nc"
+        link.symlink_to(real)
+        with pytest.raises(FileExistsError, match=r"link.nc exists"):
+            write_netcdf(small, link)
+        write_netcdf(small.assign_attrs(title="new"), link, overwrite=True)
+        assert link.is_symlink()
+        with xr.open_dataset(real) as read:
+            assert read.attrs["title"] == "new"
+
+    def test_a_link_that_leads_nowhere_is_not_replaced_unasked(self, small, tmp_path):
+        """It is something that is there."""
+        link = tmp_path / "link.nc"
+        link.symlink_to(tmp_path / "nowhere.nc")
+        with pytest.raises(FileExistsError, match=r"leads nowhere"):
+            write_netcdf(small, link)
+        assert link.is_symlink()
+        write_netcdf(small, link, overwrite=True)
+        assert link.is_file()
+        assert not link.is_symlink()
+
+    @pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+    def test_of_two_writers_one_succeeds(self, small, tmp_path, monkeypatch, links):
+        """Both saw a free name; only one may say that the file is its own."""
+        path = tmp_path / "out.nc"
+        monkeypatch.setattr("xcopula.storage.check_free", lambda p, **_: Path(p))
+        if not links:
+
+            def refuse(*_):
+                raise OSError(errno.EPERM, "no links here")
+
+            monkeypatch.setattr(os, "link", refuse)
+
+        def write(title):
+            try:
+                write_netcdf(small.assign_attrs(title=title), path)
+            except FileExistsError:
+                return None
+            return title
+
+        with ThreadPoolExecutor(4) as pool:
+            winners = [t for t in pool.map(write, "abcdefgh") if t]
+        assert len(winners) == 1
+        with xr.open_dataset(path) as read:
+            assert read.attrs["title"] == winners[0]
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_full_disk_is_said_to_be_one(self, small, tmp_path, monkeypatch):
+        """HDF5 reports an error of its own; the message says what is the matter."""
+
+        def fail(*_, **__):
+            raise RuntimeError("NetCDF: HDF error")
+
+        monkeypatch.setattr(xr.Dataset, "to_netcdf", fail)
+        with pytest.raises(RuntimeError, match=r"HDF error"):
+            write_netcdf(small, tmp_path / "out.nc")
+        usage = type("Usage", (), {"free": 4096})
+        monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+        with pytest.raises(OSError, match=r"is full: 4,096 bytes") as caught:
+            write_netcdf(small, tmp_path / "out.nc")
+        assert caught.value.errno == errno.ENOSPC
+        assert list(tmp_path.iterdir()) == []

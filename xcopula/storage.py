@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +15,9 @@ import xcopula
 
 __all__ = ["check_free", "write_netcdf"]
 
+# With less room than this, a write that failed has most likely failed for want of it.
+_FULL_BYTES = 2**20
+
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Return the path if it may be written.
@@ -20,16 +25,25 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
     Raises
     ------
     FileExistsError
-        If something is there and ``overwrite`` is not set.
+        If something is there and ``overwrite`` is not set; a link that leads nowhere is something.
     FileNotFoundError
         If its folder does not exist.
+    IsADirectoryError
+        If the path is a folder.
     """
     path = Path(path)
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists. Choose another name, or pass overwrite.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it.")
+    if os.path.lexists(path) and not overwrite:
+        raise _taken(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {path.parent} does not exist. Create it first.")
     return path
+
+
+def _taken(path: Path) -> FileExistsError:
+    what = "exists" if path.exists() else "is a symbolic link that leads nowhere"
+    return FileExistsError(f"{path} {what}. Choose another name, or pass overwrite.")
 
 
 def write_netcdf(
@@ -38,19 +52,72 @@ def write_netcdf(
     """Write a Dataset to NetCDF through a temporary sibling, so that a failure leaves no trace.
 
     The file tells when and by what it was written, in ``history`` and ``xcopula_version``; the
-    Dataset in memory stays as it is.
+    Dataset in memory stays as it is. A file that is replaced keeps its permissions, and a symbolic
+    link keeps leading to it. Without ``overwrite``, of several writers exactly one succeeds.
+
+    Raises
+    ------
+    FileExistsError
+        If the file exists, or another writer was faster.
+    OSError
+        If the disk is full.
     """
+    if not isinstance(dataset, xr.Dataset):
+        raise TypeError(f"A Dataset is written, found {type(dataset).__name__}.")
     path = check_free(path, overwrite=overwrite)
-    handle, name = tempfile.mkstemp(suffix=".nc", prefix=f".{path.stem}-", dir=path.parent)
+    place = path.resolve() if path.is_symlink() and path.exists() else path
+    handle, name = tempfile.mkstemp(suffix=".nc", prefix=f".{place.stem}-", dir=place.parent)
     os.close(handle)
     temporary = Path(name)
     try:
-        _stamped(dataset).to_netcdf(temporary, engine="netcdf4")
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
+        _write(_stamped(dataset), temporary)
+        temporary.chmod(_mode(place))
+        if overwrite:
+            temporary.replace(place)
+        else:
+            _create(temporary, place)
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def _write(dataset: xr.Dataset, path: Path) -> None:
+    try:
+        dataset.to_netcdf(path, engine="netcdf4")
+    except (OSError, RuntimeError) as error:
+        # The HDF5 library calls every failed write the same: ask the disk itself.
+        free = shutil.disk_usage(path.parent).free
+        if getattr(error, "errno", None) == errno.ENOSPC or free < _FULL_BYTES:
+            raise OSError(
+                errno.ENOSPC,
+                f"The disk of {path.parent} is full: {free:,} bytes are left of it. Nothing was "
+                "written. Make room, or write elsewhere",
+            ) from error
+        raise
+
+
+def _create(temporary: Path, path: Path) -> None:
+    """Give a finished file its name, unless the name is taken: check and creation are one act."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise _taken(path) from None
+    except OSError:  # a file system without links: take the name first, then fill it
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            raise _taken(path) from None
+        temporary.replace(path)
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file that is replaced, or those of a new one."""
+    try:
+        return path.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
 
 
 def _stamped(dataset: xr.Dataset) -> xr.Dataset:
@@ -60,9 +127,3 @@ def _stamped(dataset: xr.Dataset) -> xr.Dataset:
     earlier = str(dataset.attrs.get("history", ""))
     history = f"{line}\n{earlier}" if earlier else line
     return dataset.assign_attrs(history=history, xcopula_version=version)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
