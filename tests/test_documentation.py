@@ -1,0 +1,177 @@
+"""What the docstrings and the pages show runs, and what the pages link to exists."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib.pyplot")
+
+ROOT = Path(__file__).parent.parent
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+OTHERS = "# your own data"  # a block that begins so reads data that we do not have
+
+# Pages whose fits are too long for a test: their blocks are compiled only.
+LONG = {
+    "docs/colorado.md": "fits regressions of three variables; test_examples_colorado.py runs it",
+}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Run in an empty folder, and draw to no screen."""
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def run_doctest(test: doctest.DocTest) -> None:
+    """Run a doctest; what it reports is the message of the failure."""
+    report: list[str] = []
+    failed = doctest.DocTestRunner(optionflags=FLAGS).run(
+        test, out=report.append, clear_globs=False
+    )[0]
+    assert not failed, "".join(report)
+
+
+# --- docstrings
+
+
+def modules_with_doctests() -> list[str]:
+    """Return the modules of the package with a ``>>>`` in their text."""
+    paths = sorted((ROOT / "xcopula").rglob("*.py"))
+    parts = [p.relative_to(ROOT).with_suffix("").parts for p in paths if ">>>" in p.read_text()]
+    return [".".join(p[:-1] if p[-1] == "__init__" else p) for p in parts]
+
+
+def doctests(module: str) -> list[doctest.DocTest]:
+    """Return the docstrings of a module that have examples."""
+    found = doctest.DocTestFinder().find(importlib.import_module(module))
+    return [test for test in found if test.examples]
+
+
+@pytest.mark.parametrize("module", modules_with_doctests())
+def test_docstrings(module):
+    """Each example of a docstring shows what it says."""
+    tests = doctests(module)
+    assert tests
+    for test in tests:
+        run_doctest(test)
+
+
+def test_the_docstrings_are_found():
+    """The test above is not blind."""
+    tests = [test for module in modules_with_doctests() for test in doctests(module)]
+    assert sum(len(test.examples) for test in tests) >= 30
+
+
+# --- pages
+
+
+class Block(NamedTuple):
+    """A fenced block of Python: where its first line is, counted from 0, and its text."""
+
+    line: int
+    code: str
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the Python blocks of a page, from top to bottom."""
+    text = page.read_text(encoding="utf-8")
+    fences = re.finditer(r"^```(?:python|pycon)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(text.count("\n", 0, fence.start(1)), fence[1]) for fence in fences]
+
+
+def run_block(page: Path, block: Block, namespace: dict[str, Any], *, run: bool) -> None:
+    """Run a block, or compile it only; failures show the line of the page."""
+    if block.code.startswith(">>>"):
+        parser = doctest.DocTestParser()
+        test = parser.get_doctest(block.code, namespace, page.name, str(page), block.line)
+        assert test.examples
+        if run:
+            run_doctest(test)
+            namespace.update(test.globs)
+    else:
+        code = compile("\n" * block.line + block.code, str(page), "exec", dont_inherit=True)
+        if run:
+            exec(code, namespace)
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES_WITH_BLOCKS = {relative(page): page for page in PAGES if blocks(page)}
+
+
+@pytest.mark.parametrize("name", PAGES_WITH_BLOCKS)
+def test_pages(name):
+    """The blocks of a page run from top to bottom, and the package does not warn."""
+    page = PAGES_WITH_BLOCKS[name]
+    # Users are warned at their own line. By this name the page falls under the filter for xcopula.
+    namespace: dict[str, Any] = {"__name__": "xcopula_page"}
+    for block in blocks(page):
+        run = name not in LONG and not block.code.startswith(OTHERS)
+        run_block(page, block, namespace, run=run)
+
+
+def test_the_blocks_are_found():
+    """The test above is not blind, and its exceptions are not stale."""
+    found = {name: blocks(page) for name, page in PAGES_WITH_BLOCKS.items()}
+    assert set(LONG) <= set(found)
+    run = [b for name, page in found.items() if name not in LONG for b in page]
+    assert sum(not block.code.startswith(OTHERS) for block in run) >= 15
+    assert len(found["README.md"]) >= 3
+    fences = {page: page.read_text(encoding="utf-8").count("```py") for page in PAGES}
+    assert fences == {page: len(blocks(page)) for page in PAGES}
+
+
+# --- links
+
+
+def prose(page: Path) -> str:
+    """Return the text of a page without its code."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return re.sub(r"`[^`\n]*`", "code", text)
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ +(.*?) *$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def links(page: Path) -> Iterator[str]:
+    """Yield the targets of the inline links and images of a page that are not on the web."""
+    for target in re.findall(r"\]\(\s*<?([^)\s>]+)", prose(page)):
+        if not re.match(r"[a-z]+:", target):
+            yield target
+
+
+LINKING = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", [pytest.param(p, id=relative(p)) for p in LINKING if [*links(p)]])
+def test_links(page):
+    """Linked files exist in the repository, and linked headings in their page."""
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_relative_to(ROOT), link
+        assert target.exists(), link
+        assert not anchor or anchor in headings(target), link
+
+
+def test_the_links_are_found():
+    """The test above is not blind."""
+    assert sum(len([*links(page)]) for page in LINKING) >= 30
