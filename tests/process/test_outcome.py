@@ -196,3 +196,33 @@ class TestVaryingLaws:
             law = self.GROUPS.laws[row]
             expected = outcome.crps(MEAN[one], STD[one], law, observed[one])
             np.testing.assert_allclose(got[one], expected, rtol=1e-12)
+
+
+class TestCrps:
+    """Ranks laws and rules: it has to be right to more digits than they differ by."""
+
+    @pytest.mark.parametrize("far", np.linspace(0.0, 5.0, 11))
+    def test_closed_form_of_the_normal(self, far):
+        """Observations up to five standard deviations out: 1e-12."""
+        observed = np.array([far, -far])
+        closed = (
+            far * (2.0 * stats.norm.cdf(far) - 1.0)
+            + 2.0 * stats.norm.pdf(far)
+            - 1.0 / np.sqrt(np.pi)
+        )
+        found = outcome.crps(np.zeros(2), np.ones(2), Normal(0.0, 1.0), observed)
+        np.testing.assert_allclose(found, closed, rtol=1e-12)
+
+    def test_of_what_is_known_it_is_the_distance(self):
+        """Without uncertainty the score is the absolute error; of a missing value it is NaN."""
+        observed = np.array([1.5, 0.5, 1.0, np.nan])
+        found = outcome.crps(np.ones(4), np.zeros(4), Normal(0.0, 1.0), observed)
+        np.testing.assert_allclose(found, [0.5, 0.5, 0.0, np.nan], atol=1e-14)
+
+    def test_a_value_that_the_law_excludes(self):
+        """Below the support the score is the mean distance to it: E|Y - y| - E|Y - Y'| / 2."""
+        law, draws = LogNormal(0.0, 1.0), np.random.default_rng(0).normal(size=(2, 2_000_000))
+        y, other = np.exp(draws)
+        found = outcome.crps(np.zeros(1), np.ones(1), law, np.array([-1.0]))[0]
+        expected = np.abs(y + 1.0).mean() - 0.5 * np.abs(y - other).mean()
+        assert found == pytest.approx(expected, rel=3e-3)
