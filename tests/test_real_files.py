@@ -267,40 +267,6 @@ class TestGroups:
         assert models[0].log_likelihood == models[1].log_likelihood
         assert tokenize(models[0]) != tokenize(models[1])
 
-    def test_many_values_start_from_all_of_them(self):
-        """A law that is left to choose sees every value, also beyond those of step one."""
-        from xcopula.kernels import resolve_kernel
-        from xcopula.kernels.covariance import InputGroup
-        from xcopula.process.copula import Sample
-        from xcopula.fitting.selection import select
-
-        rng = np.random.default_rng(0)
-        codes = np.repeat(np.arange(20.0), 6)
-        sample = Sample.of(
-            [rng.uniform(size=(120, 1))], [rng.gamma(3.0, size=120)], [codes[:, None]]
-        )
-        rows = np.arange(0, 120, 3)  # two values of each group: too few for a law
-        found = select(
-            sample,
-            (InputGroup(1),),
-            1,
-            [resolve_kernel("matern32")],
-            [by("k", "auto")],
-            {"k": tuple(map(str, range(20)))},
-            rows,
-        )
-        assert len(found) > 1
-        parzen = select(
-            sample.select([0]),
-            (InputGroup(1),),
-            1,
-            [resolve_kernel("matern32")],
-            [xcopula.marginals.Parzen],
-            None,
-            rows,
-        )
-        assert parzen[0].marginal.sample.size == 120
-
 
 class TestTime:
     def test_the_same_day_of_several_years(self):

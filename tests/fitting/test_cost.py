@@ -10,44 +10,48 @@ import pytest
 import xarray as xr
 
 import xcopula
-from xcopula import steps
-from xcopula.fitting.cost import check_cost
 from xcopula.errors import CostError
-from xcopula.methods import METHODS, Settings, machine_memory
-from xcopula.solvers.cost import committee_cost, exact_cost, pairwise_cost, sparse_cost
+from xcopula.fitting.cost import check_cost, machine_memory
+from xcopula.labels.observations import observe
+from xcopula.methods import METHODS, Committee, Full, Sparse, Transductive
+from xcopula.solvers import Exact
 
-SETTINGS = Settings(inducing=100, blocks=4)
+SOLVER = Exact()
 
 
 class TestEstimates:
     def test_exact(self):
         """Memory grows with the square and work with the cube of all values."""
-        one, two = exact_cost([1000], SETTINGS), exact_cost([1000, 1000], SETTINGS)
+        one, two = (Full().cost(SOLVER, sizes) for sizes in ([1000], [1000, 1000]))
         assert two.bytes == 4 * one.bytes
         assert two.flops == 8 * one.flops
         assert one.bytes >= 8 * 1000**2
 
     def test_pairwise_is_linear_in_secondaries(self):
         """Each secondary adds the same."""
-        costs = [pairwise_cost([1000] * t, SETTINGS).flops for t in (2, 3, 4)]
+        costs = [Transductive().cost(SOLVER, [1000] * t).flops for t in (2, 3, 4)]
         assert costs[2] - costs[1] == costs[1] - costs[0]
-        assert pairwise_cost([1000], SETTINGS) == exact_cost([1000], SETTINGS)
+        assert Transductive().cost(SOLVER, [1000]) == Full().cost(SOLVER, [1000])
 
     def test_sparse_is_linear_in_values(self):
         """Twice the values take about twice the work, whether points are counted or given."""
-        one, two = sparse_cost([10_000], SETTINGS), sparse_cost([20_000], SETTINGS)
+        counted = Sparse("fitc", inducing=100)
+        one, two = (counted.cost(SOLVER, [n]) for n in (10_000, 20_000))
         assert two.flops == 2 * one.flops
-        given = Settings(inducing=(np.zeros((2, 60)), np.zeros((2, 40))))
-        assert sparse_cost([10_000], given) == one
+        given = Sparse("fitc", inducing=(np.zeros((2, 60)), np.zeros((2, 40))))
+        assert given.cost(SOLVER, [10_000]) == one
+        each = Sparse("fitc", inducing={"a": 60, "b": 40})
+        assert each.cost(SOLVER, [10_000]) == one
 
     def test_committee(self):
         """Blocks cost what they cost alone."""
-        assert committee_cost([4000], SETTINGS).flops == 4 * exact_cost([1000], SETTINGS).flops
+        four = Committee(blocks=4).cost(SOLVER, [4000])
+        assert four.flops == 4 * Full().cost(SOLVER, [1000]).flops
 
     def test_every_method_has_one(self):
         """Each method can tell its cost before it runs."""
         for method in METHODS.values():
-            cost = method.cost([100, 200], SETTINGS)
+            cost = method.cost(SOLVER, [100, 200])
             assert cost.bytes > 0
             assert cost.hours > 0
             assert "GB and" in cost.describe()
@@ -105,17 +109,26 @@ class TestCheck:
 
     def test_no_limit_passes(self, year):
         """Without a limit nothing is refused, and nothing is fitted here."""
-        observations, plan, settings = self.request(year, None)
-        check_cost(observations, plan.method, settings, plan.max_hours)
+        check_cost(observe(year, ["v"]), Full(), SOLVER, None)
 
     def test_the_limit_is_in_hours(self, year):
         """A small limit refuses what a large one lets pass."""
-        few = year.isel(time=slice(0, 30))
-        observations, plan, settings = self.request(few, 1000.0)
-        check_cost(observations, plan.method, settings, plan.max_hours)
-        observations, plan, settings = self.request(few, 1e-6)
+        few = observe(year.isel(time=slice(0, 30)), ["v"])
+        check_cost(few, Full(), SOLVER, 1000.0)
         with pytest.raises(CostError, match=r"on 1,800 values .*`max_hours` is 1e-06"):
-            check_cost(observations, plan.method, settings, plan.max_hours)
+            check_cost(few, Full(), SOLVER, 1e-6)
+
+    def test_memory_counts_too(self, year, monkeypatch):
+        """What does not fit into memory is refused, however fast it would be."""
+        few = observe(year.isel(time=slice(0, 30)), ["v"])
+        needed = Full().cost(SOLVER, few.sample.sizes).bytes
+        for memory, refused in ((2.0 * needed, False), (needed, True)):
+            monkeypatch.setattr("xcopula.fitting.cost.machine_memory", lambda memory=memory: memory)
+            if refused:
+                with pytest.raises(CostError, match="a fit may take"):
+                    check_cost(few, Full(), SOLVER, 1000.0)
+            else:
+                check_cost(few, Full(), SOLVER, 1000.0)
 
     @pytest.mark.parametrize(
         ("hours", "error"),
@@ -132,20 +145,6 @@ class TestCheck:
         data = few.assign(a=few["v"] + 1.0, b=few["v"] + 2.0)
         with pytest.raises(CostError, match=r"Use method='transductive', .* \(about .*fitc"):
             xcopula.fit(data, "v", ["a", "b"], method="full", max_hours=0.01)
-
-    @staticmethod
-    def request(data, max_hours):
-        """Return what the check is asked with."""
-        import dataclasses
-
-        from xcopula.labels.observations import observe
-
-        observations = observe(data, ["v"])
-        plan = steps.Plan(
-            **{f.name: None for f in dataclasses.fields(steps.Plan) if f.name != "settings"}
-        )
-        plan = dataclasses.replace(plan, method="full", max_hours=max_hours)
-        return observations, plan, Settings()
 
 
 class TestThin:

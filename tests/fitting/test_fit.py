@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,6 +15,8 @@ from strategies import count_computes
 import xcopula
 from xcopula.errors import CoordinateError, MarginalWarning, SupportError
 from xcopula.marginals import Exponential, LogNormal, Normal
+from xcopula.methods import Transductive
+from xcopula.solvers import Exact
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 
@@ -36,72 +41,6 @@ def with_values(sites: xr.Dataset, **changes: float) -> xr.Dataset:
 
 @pytest.mark.usefixtures("no_optimisation")
 class TestBadInput:
-    @pytest.mark.parametrize(
-        ("primary", "secondary", "error", "match"),
-        [
-            ("lead", (), KeyError, r"No variable 'lead'.*\['metal', 'proxy'\]"),
-            ("metal", "lead", KeyError, "No variable 'lead'"),
-            (
-                "metal",
-                ["metal"],
-                ValueError,
-                "primary 'metal' is also listed among the sec",
-            ),
-            ("metal", "metal", ValueError, "Name it once, as the primary"),
-            ("metal", ["proxy", "proxy"], ValueError, "A secondary is listed twice"),
-            (3, (), TypeError, "named by strings, found 3"),
-            ("metal", [None], TypeError, "named by strings, found None"),
-        ],
-    )
-    def test_variables(self, sites, primary, secondary, error, match):
-        """Unknown, repeated and unnamed variables are refused."""
-        with pytest.raises(error, match=match):
-            xcopula.fit(sites, primary, secondary)
-
-    @pytest.mark.parametrize(
-        ("options", "error", "match"),
-        [
-            ({"coords": ["x", "north"]}, CoordinateError, "No coordinate 'north'"),
-            ({"ard": "time"}, CoordinateError, r"`ard` names groups \['time'\]"),
-            ({"method": "magic"}, ValueError, r"Unknown method 'magic'. Choose one of .*'full'"),
-            ({"method": None}, ValueError, "Unknown method None"),
-            ({"kernels": "cubic"}, ValueError, "Unknown kernel 'cubic'. Choose one of 'se'"),
-            ({"kernels": ["se"]}, ValueError, r"Unknown kernel \['se'\]"),
-            ({"kernels": {"proxy": "cubic"}}, ValueError, "Unknown kernel 'cubic'"),
-            ({"kernels": {"lead": "se"}}, KeyError, r"`kernels` names \['lead'\].*'metal'"),
-            ({"marginals": "beta"}, ValueError, "Unknown marginal 'beta'. Choose one of 'normal'"),
-            ({"marginals": {"lead": "t"}}, KeyError, r"`marginals` names \['lead'\].*'metal'"),
-            ({"marginals": 3}, TypeError, "A marginal is one of .* got int"),
-            ({"marginals": {"metal": None}}, TypeError, "A marginal is one of .* got NoneType"),
-            ({"coupling": "glue"}, ValueError, "Unknown coupling 'glue'"),
-            ({"noise": "loud"}, ValueError, "Unknown noise 'loud'"),
-            ({"structures": 0}, ValueError, "structures must be at least 1, found 0"),
-            ({"structures": 1.5}, TypeError, "`structures` is an integer, found 1.5"),
-            ({"coupling": "icm", "structures": 2}, ValueError, "Use coupling='lmc'"),
-            (
-                {"coupling": "icm", "kernels": {"metal": "se", "proxy": "matern32"}},
-                ValueError,
-                "shares one kernel between all tasks",
-            ),
-            *(
-                ({name: value}, error, match)
-                for name in ("seed", "restarts")
-                for value, error, match in [
-                    (1.0, TypeError, f"`{name}` is an integer, found 1.0"),
-                    ("1", TypeError, f"`{name}` is an integer, found '1'"),
-                    (None, TypeError, f"`{name}` is an integer, found None"),
-                    (True, TypeError, f"`{name}` is an integer, found True"),
-                    (np.True_, TypeError, f"`{name}` is an integer"),
-                    (-1, ValueError, f"`{name}` is at least 0, found -1"),
-                ]
-            ),
-        ],
-    )
-    def test_options(self, sites, options, error, match):
-        """Each option says what it found and what it takes."""
-        with pytest.raises(error, match=match):
-            xcopula.fit(sites, "metal", "proxy", **options)
-
     @pytest.mark.parametrize(
         ("changes", "match"),
         [
@@ -155,13 +94,13 @@ class TestBadInput:
         with pytest.raises(CoordinateError, match=r"\['x'\] .* are in degrees, which are not"):
             xcopula.fit(degrees, "metal", coords=["x", "y"])
         dated = sites.assign_coords(t=("site", np.arange(60).astype("M8[D]").astype("M8[ns]")))
-        with pytest.raises(CoordinateError, match=r"\['x', 't'\] .* are dates and more"):
+        with pytest.raises(CoordinateError, match=r"\['x', 't'\] .* include dates, which have"):
             xcopula.fit(dated, "metal", coords={"space": ["x", "t"]})
 
     @pytest.mark.parametrize("data", [None, [1.0], "sites.nc", np.ones(3)])
     def test_data_of_a_wrong_type(self, data):
         """Data that are neither a Dataset nor a mapping are refused."""
-        with pytest.raises(TypeError, match="`data` is a Dataset or a mapping of DataArrays"):
+        with pytest.raises(TypeError, match="`data` must be a Dataset or a mapping of DataArrays"):
             xcopula.fit(data, "metal")
 
 
@@ -210,6 +149,41 @@ class TestFit:
         np.testing.assert_array_equal(first.theta, again.theta)
         assert first.log_likelihood == again.log_likelihood
 
+    def test_the_seed_reaches_the_annealing(self, sites, monkeypatch):
+        """Two seeds look at different points, the same seed at the same."""
+        monkeypatch.setattr("xcopula.fitting.optimiser._MAX_ITERATIONS", 20)
+        seen: list[np.ndarray] = []
+        objective = Exact.objective
+
+        def spy(self, process, sample, structure, theta):
+            seen.append(theta.copy())
+            return objective(self, process, sample, structure, theta)
+
+        monkeypatch.setattr(Exact, "objective", spy)
+
+        def trace(seed):
+            seen.clear()
+            options = FIXED | {"marginals": "lognormal", "optimizer": "annealing"}
+            xcopula.fit(sites, "metal", seed=seed, **options)
+            return np.array(seen)
+
+        first, again, other = (trace(seed) for seed in (1, 1, 2))
+        assert len(first) > 200
+        np.testing.assert_array_equal(first, again)
+        assert first.shape != other.shape or not np.array_equal(first, other)
+
+    def test_a_method_and_its_name_give_the_same_model(self, sites, grid):
+        """The default method is Transductive(), by name or as an object."""
+        options = {"marginals": "normal", "kernels": "matern32", "coupling": "icm", "restarts": 0}
+        default, named, given = (
+            xcopula.fit(sites, "metal", "proxy", **options | o)
+            for o in ({}, {"method": "transductive"}, {"method": Transductive()})
+        )
+        for other in (named, given):
+            assert other.method == default.method == Transductive()
+            np.testing.assert_array_equal(other.theta, default.theta)
+            xr.testing.assert_identical(other.predict(grid), default.predict(grid))
+
     def test_restarts_do_not_make_it_worse(self):
         """The best of several starts is kept."""
         data = xcopula.datasets.toy(2)
@@ -249,7 +223,9 @@ class TestFit:
     def test_a_light_tail_on_an_outlier_warns(self, sites, law):
         """The warning names the law, the variable, the value and how far out it is."""
         data = with_values(sites, _3=60.0)
-        with pytest.warns(MarginalWarning, match=rf"The {law} law of 'metal'.*60 for \+\d") as seen:
+        with pytest.warns(
+            MarginalWarning, match=rf"Under the {law} law of 'metal' its value 60 lies \+\d"
+        ) as seen:
             xcopula.fit(data, "metal", marginals=law, **FIXED)
         assert len(seen) == 1
         assert seen[0].filename == __file__
@@ -283,6 +259,130 @@ class TestFit:
         fitted = xcopula.fit(sites, "metal", "proxy", marginals="normal", **options, **FIXED)
         assert np.isfinite(fitted.log_likelihood)
         assert np.isfinite(fitted.predict(grid)["metal"]).all()
+
+
+@dataclass(frozen=True)
+class RationalQuadratic:
+    """A kernel of one's own, cut off where 5e-9 is left."""
+
+    alpha: float = 2.5
+    smoothness: float = math.inf
+
+    @property
+    def name(self):
+        return f"rq{self.alpha:g}"
+
+    @property
+    def reach(self):
+        return math.sqrt(2.0 * self.alpha * (5e-9 ** (-1.0 / self.alpha)))
+
+    def profile(self, x):
+        a = self.alpha
+        base = 1.0 + x**2 / (2.0 * a)
+        curvature = ((1.0 + 1.0 / a) * x**2 / base - 1.0) * base ** (-a - 1.0)
+        return base**-a, -x * base ** (-a - 1.0), curvature
+
+
+@dataclass(frozen=True)
+class Matern:
+    """The kernel "matern32" by another name."""
+
+    name: str = "mine"
+    smoothness: float = 1.5
+    reach: float = 44.0 / math.sqrt(3.0)
+
+    def profile(self, x):
+        u = math.sqrt(3.0) * x
+        decay = np.exp(-u)
+        return (1.0 + u) * decay, -3.0 * x * decay, 3.0 * (u - 1.0) * decay
+
+
+class TestOwnKernel:
+    """An object with a profile is a kernel like any other."""
+
+    def brute_force(self, model, places) -> np.ndarray:
+        """Return the covariance of (task, place) pairs from the reported parameters, in km."""
+        p = model.parameters
+        length = float(p["length_scale"].values[0, 0, 0])
+        share, nugget = p["variance"].values[0], p["nugget"].values
+        signal = p["correlation"].values[0] * np.sqrt(np.outer(share, share))
+        noise = p["nugget_correlation"].values * np.sqrt(np.outer(nugget, nugget))
+        task = np.array([i for i, _ in places])
+        xy = np.array([place for _, place in places])
+        r = np.linalg.norm(xy[:, None] - xy[None], axis=-1)
+        rq = (1.0 + (r / length) ** 2 / 5.0) ** -2.5
+        return signal[np.ix_(task, task)] * rq + noise[np.ix_(task, task)] * (r == 0.0)
+
+    @pytest.mark.parametrize("method", ["full", "transductive"])
+    @pytest.mark.parametrize("secondary", [(), "proxy"], ids=["single", "icm"])
+    def test_is_fitted_and_predicts(self, sites, grid, method, secondary):
+        """Likelihood and latent moments are those of the formula, in kilometres."""
+        from scipy import stats
+
+        options = FIXED | {"method": method, "coupling": "icm", "kernels": RationalQuadratic()}
+        model = xcopula.fit(sites, "metal", secondary, marginals="normal", **options)
+        assert model.converged
+        assert "rq2.5" in model.summary()
+        xy = np.column_stack([sites["x"], sites["y"]])
+        seen = [(0, place) for place in xy[:40]] + [(1, place) for place in xy if secondary]
+        values = np.r_[sites["metal"].values[:40], sites["proxy"].values if secondary else []]
+        location, scale = (
+            np.array([m.parameters[k] for m in model.marginals])[[i for i, _ in seen]]
+            for k in ("location", "scale")
+        )
+        matrix = self.brute_force(model, seen)
+        z = (values - location) / scale
+        expected = stats.multivariate_normal(cov=matrix).logpdf(z) - np.log(scale).sum()
+        assert model.log_likelihood == pytest.approx(expected, abs=1e-4)
+        x, y = np.meshgrid(grid["x"], grid["y"])
+        cells = [(0, place) for place in np.column_stack([x.ravel(), y.ravel()])]
+        whole = self.brute_force(model, seen + cells)
+        n = len(seen)
+        weights = np.linalg.solve(matrix, whole[:n, n:])
+        latent = model.posterior(grid).latent
+        np.testing.assert_allclose(latent["mean"].values.ravel(), z @ weights, atol=1e-6)
+        variance = np.diagonal(whole)[n:] - (whole[:n, n:] * weights).sum(axis=0)
+        np.testing.assert_allclose(latent["std"].values.ravel() ** 2, variance, rtol=1e-6)
+
+    @pytest.mark.parametrize("coupling", ["icm", "lmc"])
+    def test_is_the_builtin_of_the_same_formula(self, sites, grid, coupling):
+        """A Matern kernel by another name gives the model that the name gives."""
+        options = FIXED | {"coupling": coupling, "marginals": "normal"}
+        mine, builtin = (
+            xcopula.fit(sites, "metal", "proxy", **options | {"kernels": kernel})
+            for kernel in (Matern(), "matern32")
+        )
+        assert mine.log_likelihood == pytest.approx(builtin.log_likelihood, abs=1e-6)
+        xr.testing.assert_allclose(mine.predict(grid), builtin.predict(grid), rtol=1e-4)
+
+    def test_for_one_variable_of_several(self, sites):
+        """Where the kernel is shared, to give it once is enough."""
+        options = FIXED | {"coupling": "icm", "kernels": {"proxy": RationalQuadratic()}}
+        model = xcopula.fit(sites, "metal", "proxy", marginals="normal", **options)
+        assert model.process.covariance.kernels == (RationalQuadratic(),) * 2
+
+    def test_travels(self, sites, grid):
+        """A model with such a kernel predicts lazily, and from a copy."""
+        options = FIXED | {"kernels": RationalQuadratic()}
+        model = xcopula.fit(sites, "metal", marginals="normal", **options)
+        expected = model.predict(grid)
+        xr.testing.assert_allclose(model.predict(grid, chunks=3).compute(), expected, rtol=1e-12)
+        xr.testing.assert_identical(copy.deepcopy(model).predict(grid), expected)
+
+    @pytest.mark.usefixtures("no_optimisation")
+    @pytest.mark.parametrize("kernels", [RationalQuadratic(), {"metal": RationalQuadratic()}])
+    def test_without_a_cross_correlation_it_cannot_be_convolved(self, sites, kernels):
+        """Also where the other's kernel is still to be chosen: that is said before any work."""
+        with pytest.raises(
+            ValueError, match=r"no cross-correlation of the kernels 'rq2.5' and .*Use coupling='icm"
+        ):
+            xcopula.fit(sites, "metal", "proxy", kernels=kernels)
+
+    @pytest.mark.usefixtures("no_optimisation")
+    def test_a_class_is_no_kernel(self, sites):
+        """An instance is asked for."""
+        with pytest.raises(TypeError, match=r"found the class RationalQuadratic. Give an instance"):
+            xcopula.fit(sites, "metal", kernels=RationalQuadratic)
 
 
 class TestEndToEnd:

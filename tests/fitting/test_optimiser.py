@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.optimiser import minimise, minimise_from
+from xcopula.fitting.optimiser import OPTIMIZERS, minimise, minimise_from
 
 BOX = np.array([[-2.0, 2.0], [-2.0, 2.0]])
 
@@ -82,11 +82,116 @@ def test_failure_at_the_start_is_raised():
         minimise(hopeless, np.zeros(1), np.array([[-1.0, 1.0]]))
 
 
-def test_infinite_everywhere_returns_the_start():
-    """Nothing finite to be found: an infinite value at the start."""
-    optimum = minimise(lambda x: (np.inf, np.zeros(1)), np.zeros(1), np.array([[-1.0, 1.0]]))
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("starts", [1, 3])
+def test_infinite_everywhere_has_not_converged(optimizer, value, starts):
+    """Nothing finite to be found: an infinite value at the start, and a message that says why."""
+    optimum = minimise_from(
+        lambda x: (value, np.zeros(1)),
+        [np.zeros(1)] * starts,
+        np.array([[-1.0, 1.0]]),
+        optimizer=optimizer,
+    )
     assert optimum.value == np.inf
     assert optimum.theta == pytest.approx([0.0])
+    assert not optimum.converged
+    assert optimum.message == "the likelihood is zero at every point that was tried"
+
+
+class TestStartsThatFail:
+    """A start where no covariance can be factorised ends the fit only if there is no other."""
+
+    box = np.array([[-2.0, 2.0]])
+
+    @staticmethod
+    def broken(x):
+        """Fail to the right of 0.5; the minimum is at -0.4."""
+        if x[0] > 0.5:
+            raise NotPositiveDefiniteError(f"at {x[0]:g}")
+        return float((x[0] + 0.4) ** 2), 2.0 * (x + 0.4)
+
+    @pytest.mark.parametrize("order", [[1.5, -1.5, 0.0], [-1.5, 1.5, 0.0], [-1.5, 0.0, 1.5]])
+    @pytest.mark.parametrize("optimizer", ["l-bfgs", "cg"])
+    def test_others_go_on(self, order, optimizer):
+        """Wherever the bad one stands."""
+        starts = [np.array([s]) for s in order]
+        optimum = minimise_from(self.broken, starts, self.box, optimizer=optimizer)
+        assert optimum.converged
+        assert optimum.theta[0] == pytest.approx(-0.4, abs=1e-3)
+
+    def test_one_good_start_is_enough(self):
+        """Two of three fail."""
+        starts = [np.array([s]) for s in (1.5, 1.9, -1.5)]
+        optimum = minimise_from(self.broken, starts, self.box)
+        assert optimum.theta[0] == pytest.approx(-0.4, abs=1e-3)
+
+    @pytest.mark.parametrize("starts", [[1.5], [1.5, 1.9], [1.1, 1.5, 1.9]])
+    def test_if_all_fail_the_first_failure_is_told(self, starts):
+        """The error is that of the start that was suggested."""
+        with pytest.raises(NotPositiveDefiniteError, match=f"at {starts[0]:g}"):
+            minimise_from(self.broken, [np.array([s]) for s in starts], self.box)
+
+    def test_a_start_of_zero_likelihood_is_passed_over(self):
+        """An infinite value is worse than any other."""
+
+        def walled(x):
+            if x[0] > 0.5:
+                return np.inf, np.zeros(1)
+            return float((x[0] + 0.4) ** 2) + 1e12, 2.0 * (x + 0.4)
+
+        optimum = minimise_from(walled, [np.array([1.5]), np.array([-1.5])], self.box)
+        assert optimum.theta[0] == pytest.approx(-0.4, abs=1e-3)
+        assert np.isfinite(optimum.value)
+
+    def test_other_errors_are_not_hidden(self):
+        """What is no matter of a covariance ends the search."""
+
+        def wrong(x):
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            minimise_from(wrong, [np.zeros(1), np.ones(1)], self.box)
+
+
+class TestSeed:
+    @staticmethod
+    def trace(seed: int, starts: int) -> np.ndarray:
+        """Return all points that annealing looked at."""
+        seen = []
+
+        def recorded(x):
+            seen.append(x.copy())
+            return rosenbrock(x)
+
+        first = [np.array([-1.2, 1.0]), np.array([0.5, -0.5])][:starts]
+        minimise_from(recorded, first, BOX, optimizer="annealing", seed=seed)
+        return np.array(seen)
+
+    @pytest.mark.parametrize("starts", [1, 2])
+    def test_reaches_the_annealing(self, starts):
+        """One seed has one trace, two seeds have two."""
+        first, again, other = (self.trace(seed, starts) for seed in (3, 3, 4))
+        np.testing.assert_array_equal(first, again)
+        assert first.shape != other.shape or not np.array_equal(first, other)
+        # The trace is random from its second point on: the start is that of the caller.
+        np.testing.assert_array_equal(first[0], other[0])
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_optimiser_finds_the_minimum_in_the_box(optimizer):
+    """Also where it stands on a face of the box, and nothing outside is evaluated."""
+    box = np.array([[-2.0, 0.5], [-2.0, 2.0]])
+    seen = []
+
+    def recorded(x):
+        seen.append(x.copy())
+        return rosenbrock(x)
+
+    optimum = minimise(recorded, np.array([-1.2, 1.0]), box, optimizer=optimizer)
+    np.testing.assert_allclose(optimum.theta, [0.5, 0.25], atol=0.05)
+    assert (np.array(seen) <= box[:, 1] + 1e-12).all()
+    assert (np.array(seen) >= box[:, 0] - 1e-12).all()
 
 
 def test_several_starts_choose_the_better_basin():

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import reference
 
 from xcopula.errors import SupportError
-from xcopula.methods import exact
+from xcopula.fitting.selection import (
+    Alone,
+    penalised,
+    select,
+    select_shared,
+    shortlist,
+    starting_law,
+    starting_point,
+)
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import (
@@ -24,18 +34,9 @@ from xcopula.marginals import (
     by,
     regress,
 )
-from xcopula.process.copula import Process, Sample
-from xcopula.fitting.selection import (
-    EXTREME_SCORE,
-    Candidate,
-    fit_alone,
-    penalised,
-    select,
-    select_shared,
-    shortlist,
-    starting_law,
-    starting_point,
-)
+from xcopula.model.record import EXTREME_SCORE, Candidate
+from xcopula.process import Process, Sample
+from xcopula.solvers import Exact
 
 PLANE = (InputGroup(2),)
 
@@ -50,11 +51,21 @@ def draw(marginal, n=70, kernel="matern32", length=0.15, seed=0):
     return Sample.of([x], [marginal.from_normal(np.linalg.cholesky(matrix) @ rng.normal(size=n))])
 
 
+def of(sample, structures=1):
+    """Return a variable on its own in the plane."""
+    return Alone(sample, PLANE, structures, Exact())
+
+
+def objective_of(process, sample):
+    """Return the negative log-likelihood of a process as a function of theta."""
+    return functools.partial(Exact().objective, process, sample, None)
+
+
 @pytest.fixture(scope="module")
 def skewed():
     """All candidates for a log-normal sample."""
     sample = draw(LogNormal(1.0, 1.0))
-    return sample, select(sample, PLANE, 1, None, None)
+    return sample, select(of(sample), None, None)
 
 
 def test_candidates_are_ranked(skewed):
@@ -85,7 +96,7 @@ def test_candidate_reports_its_own_likelihood(skewed):
     sample, candidates = skewed
     for c in candidates:
         covariance = Covariance((c.kernel,), PLANE, noise="independent")
-        nll, _ = exact.objective(Process(covariance, (c.marginal,)), sample, c.theta)
+        nll, _ = objective_of(Process(covariance, (c.marginal,)), sample)(c.theta)
         assert c.log_likelihood == pytest.approx(-nll, abs=1e-9)
         assert c.aic == pytest.approx(2 * (nll + 2 + c.marginal.dof), abs=1e-9)
         assert c.largest_score == pytest.approx(np.abs(c.marginal.to_normal(sample.values)).max())
@@ -96,9 +107,7 @@ def test_outlier_rules_out_light_tails():
     sample = draw(LogNormal(1.0, 0.3), seed=1)
     values = sample.values.copy()
     values[7] = 40.0 * np.median(values)
-    candidates = select(
-        Sample(sample.inputs, sample.offsets, values), PLANE, 1, [KERNELS["matern32"]], None
-    )
+    candidates = select(of(replace(sample, values=values)), [KERNELS["matern32"]], None)
     assert any(c.largest_score > EXTREME_SCORE for c in candidates), "no law is extreme: vacuous"
     assert candidates[0].largest_score <= EXTREME_SCORE
     extreme = [c.largest_score > EXTREME_SCORE for c in candidates]
@@ -119,7 +128,7 @@ def test_an_extreme_score_outweighs_the_aic():
 def test_laws_without_the_support_are_skipped():
     """Negative values rule the positive laws out without an error when all are tried."""
     sample = draw(Normal(0.0, 1.0))
-    candidates = select(sample, PLANE, 1, [KERNELS["matern32"]], None)
+    candidates = select(of(sample), [KERNELS["matern32"]], None)
     names = {c.marginal.name for c in candidates}
     assert names.isdisjoint({"lognormal", "gamma", "exponential"})
     assert {"normal", "gev", "t", "parzen"} <= names
@@ -128,13 +137,13 @@ def test_laws_without_the_support_are_skipped():
 def test_a_law_asked_for_must_support_the_data():
     """The same law asked for by the caller is an error."""
     with pytest.raises(SupportError, match="gamma needs"):
-        select(draw(Normal(0.0, 1.0)), PLANE, 1, [KERNELS["matern32"]], [Gamma])
+        select(of(draw(Normal(0.0, 1.0))), [KERNELS["matern32"]], [Gamma])
 
 
 def test_given_kernels_and_laws_are_the_only_ones():
     """A fixed kernel and law leave one candidate, at the law given or fitted."""
     sample = draw(LogNormal(0.0, 0.5))
-    (only,) = select(sample, PLANE, 1, [KERNELS["matern12"]], [LogNormal(0.0, 0.5)])
+    (only,) = select(of(sample), [KERNELS["matern12"]], [LogNormal(0.0, 0.5)])
     assert only.kernel.name == "matern12"
     assert isinstance(only.marginal, LogNormal)
 
@@ -189,8 +198,9 @@ def test_penalised_objective_adds_the_prior():
     sample = draw(LogNormal(0.0, 0.5), n=20)
     process = Process(Covariance((KERNELS["se"],), PLANE), (LogNormal(0.0, 0.5),))
     theta = process.join(np.array([-1.0, 1.5]))
-    value, gradient = penalised(process, sample)(theta)
-    nll, by = exact.objective(process, sample, theta)
+    objective = objective_of(process, sample)
+    value, gradient = penalised(process, objective)(theta)
+    nll, by = objective(theta)
     prior, by_prior = process.log_prior(theta)
     assert value == nll - prior
     np.testing.assert_array_equal(gradient, by - by_prior)
@@ -200,10 +210,10 @@ def test_fit_alone_improves_on_its_start():
     """A single-task fit ends at a better penalised value than it began, with two structures too."""
     sample = draw(LogNormal(0.0, 0.5), n=50)
     for structures in (1, 2):
-        c = fit_alone(sample, KERNELS["matern32"], LogNormal(0.0, 1.0), PLANE, structures)
+        c = of(sample, structures).fit(KERNELS["matern32"], LogNormal(0.0, 1.0))
         covariance = Covariance((KERNELS["matern32"],), PLANE, structures=structures)
         process = Process(covariance, (LogNormal(0.0, 1.0),))
-        objective = penalised(process, sample)
+        objective = penalised(process, objective_of(process, sample))
         start = process.join(starting_point(covariance))
         assert objective(c.theta)[0] < objective(start)[0] - 1.0
         assert np.abs(objective(c.theta)[1]).max() < 0.5
@@ -215,13 +225,13 @@ def trended():
     sample = draw(LogNormal(1.0, 0.8), n=90, seed=4)
     x = np.random.default_rng(1).normal(size=90)
     values = sample.values * np.exp(0.8 * x)
-    return Sample(sample.inputs, sample.offsets, values, (x[:, None],))
+    return replace(sample, values=values, covariates=(x[:, None],))
 
 
 @pytest.fixture(scope="module")
 def regressions(trended):
     """Its candidates, all families of a regression."""
-    return select(trended, PLANE, 1, [KERNELS["matern32"]], [regress(on="x")])
+    return select(of(trended), [KERNELS["matern32"]], [regress(on="x")])
 
 
 class TestVaryingLaws:
@@ -235,8 +245,8 @@ class TestVaryingLaws:
 
     def test_a_trend_beats_none(self, trended, regressions):
         """The regression has a better AIC than the same family without."""
-        plain = Sample(trended.inputs, trended.offsets, trended.values)
-        (without,) = select(plain, PLANE, 1, [KERNELS["matern32"]], [LogNormal])
+        plain = replace(trended, covariates=())
+        (without,) = select(of(plain), [KERNELS["matern32"]], [LogNormal])
         assert regressions[0].aic < without.aic - 10.0
 
     def test_candidates_report_the_bound_law(self, trended, regressions):
@@ -248,7 +258,7 @@ class TestVaryingLaws:
 
     def test_kernels_are_tried_under_the_best_law(self, trended):
         """A law that varies goes on to the other kernels as a constant one does."""
-        candidates = select(trended, PLANE, 1, None, [regress("lognormal", on="x")])
+        candidates = select(of(trended), None, [regress("lognormal", on="x")])
         assert {c.kernel.name for c in candidates} == set(KERNELS)
         assert {c.marginal.name for c in candidates} == {"lognormal ~ x"}
         assert [m.name for m in shortlist(candidates)] == ["lognormal ~ x"]
@@ -256,9 +266,9 @@ class TestVaryingLaws:
     def test_groups_have_their_labels(self, trended):
         """Names of groups reach the law."""
         codes = (trended.covariates_of(0) > 0.0).astype(float)
-        sample = Sample(trended.inputs, trended.offsets, trended.values, (codes,))
+        sample = replace(trended, covariates=(codes,))
         labels = {"k": ("low", "high")}
-        (only,) = select(sample, PLANE, 1, [KERNELS["se"]], [by("k", "lognormal")], labels)
+        (only,) = select(of(sample), [KERNELS["se"]], [by("k", "lognormal")], labels)
         assert (
             only.marginal.parameters["location[high]"] > only.marginal.parameters["location[low]"]
         )
@@ -267,20 +277,20 @@ class TestVaryingLaws:
         """Families without the support are skipped under "auto" and fail aloud by name."""
         sample = draw(Normal(0.0, 1.0), n=40)
         x = np.random.default_rng(1).normal(size=(40, 1))
-        sample = Sample(sample.inputs, sample.offsets, sample.values, (x,))
+        sample = replace(sample, covariates=(x,))
         kernels = [KERNELS["matern32"]]
-        names = {c.marginal.name for c in select(sample, PLANE, 1, kernels, [regress(on="x")])}
+        names = {c.marginal.name for c in select(of(sample), kernels, [regress(on="x")])}
         assert names == {"normal ~ x", "gev ~ x", "t ~ x", "parzen ~ x"}
         with pytest.raises(SupportError, match="gamma needs positive values"):
-            select(sample, PLANE, 1, kernels, [regress("gamma", on="x")])
+            select(of(sample), kernels, [regress("gamma", on="x")])
         with pytest.raises(SupportError, match="No marginal law gives all values"):
-            select(sample, PLANE, 1, kernels, [regress(on="x", link="log")])
+            select(of(sample), kernels, [regress(on="x", link="log")])
 
     def test_other_errors_are_not_hidden(self, trended):
         """A covariate that says nothing is an error under "auto" too."""
-        flat = Sample(trended.inputs, trended.offsets, trended.values, (np.ones((90, 1)),))
+        flat = replace(trended, covariates=(np.ones((90, 1)),))
         with pytest.raises(ValueError, match="'x' is constant"):
-            select(flat, PLANE, 1, [KERNELS["se"]], [regress(on="x")])
+            select(of(flat), [KERNELS["se"]], [regress(on="x")])
 
     def test_starting_law(self, trended):
         """A start is fitted to values and covariates and is not bound; None if not admitted."""
@@ -293,3 +303,47 @@ class TestVaryingLaws:
         zero = np.where(np.arange(90) == 4, 0.0, trended.values)
         assert starting_law(Exponential, zero) is None
         assert starting_law(by("k", "exponential"), zero, np.zeros((90, 1))) is None
+
+
+class TestRows:
+    """Step one may look at some observations only."""
+
+    def test_laws_start_from_all_values(self):
+        """A law that is left to choose sees every value, also beyond those of step one."""
+        rng = np.random.default_rng(0)
+        codes = np.repeat(np.arange(20.0), 6)
+        sample = Sample.of(
+            [rng.uniform(size=(120, 1))], [rng.gamma(3.0, size=120)], [codes[:, None]]
+        )
+        alone = Alone(sample, (InputGroup(1),), 1, Exact())
+        rows = np.arange(0, 120, 3)  # two values of each group: too few for a law
+        labels = {"k": tuple(map(str, range(20)))}
+        found = select(alone, [KERNELS["matern32"]], [by("k", "auto")], labels, rows)
+        assert len(found) > 1
+        parzen = select(alone, [KERNELS["matern32"]], [Parzen], None, rows)
+        assert parzen[0].marginal.sample.size == 120
+
+    def test_a_law_admits_all_values(self):
+        """Where the law that suits the rows does not admit the rest, that of all values stands."""
+        sample = draw(GEV(0.0, 1.0, -0.4), n=80, seed=3)
+        values = sample.values.copy()
+        order = np.argsort(values)
+        rows = np.sort(order[:70])  # the largest, next to the end of the support, are not seen
+        (only,) = select(of(sample), [KERNELS["matern32"]], [GEV], None, rows)
+        z = only.marginal.to_normal(values)
+        assert np.isfinite(z).all()
+        assert only.largest_score == pytest.approx(np.abs(z).max())
+
+
+def test_scores_are_those_of_honest_deletion(skewed):
+    """A candidate's leave-one-out predictions are those of a process without the observation."""
+    sample, candidates = skewed
+    best = candidates[0]
+    found = of(sample).scores(best)
+    process = of(sample).process(best.kernel, best.marginal)
+    for k in (0, 33, 69):
+        rest = sample.take(np.delete(np.arange(sample.size), k))
+        without = Exact().condition(process, rest, None, best.theta)
+        moments = without.moments(sample.targets(np.array([k])))
+        np.testing.assert_allclose(found.mean[k], moments.mean[0], rtol=1e-7)
+        np.testing.assert_allclose(found.std[k] ** 2, moments.variance[0], rtol=1e-7)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.fitting.optimiser import OPTIMIZERS
-from xcopula.kernels import Kernel, resolve_kernel
+from xcopula.kernels import KERNELS, Kernel, resolve_kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe
@@ -108,8 +108,15 @@ class Request:
             raise ValueError(
                 f"Unknown optimizer {self.optimizer!r}. Choose one of {', '.join(OPTIMIZERS)}."
             )
-        given = tuple(k for k in self.kernels if k) or (resolve_kernel("matern32"),)
-        Covariance(given, (InputGroup(1),), self.coupling, self.structures, self.noise)
+        given = tuple(k for k in self.kernels if k)
+        for some in self._possible(given):
+            Covariance(some, (InputGroup(1),), self.coupling, self.structures, self.noise)
+
+    def _possible(self, given: tuple[Kernel, ...]) -> list[tuple[Kernel, ...]]:
+        """Return kernels that may stand together once those that are left open are chosen."""
+        if given and (self.coupling != "convolution" or None not in self.kernels):
+            return [given]
+        return [(*given, chosen) for chosen in KERNELS.values()]
 
     def covariance(self, kernels: Sequence[Kernel], observations: Observations) -> Covariance:
         """Return the covariance of some tasks with these kernels."""
