@@ -145,7 +145,10 @@ def covariance_matrix(covariance, theta, inputs, numbers=None):
             total += amplitude[i, j] * product
         return total
 
-    return np.array([[entry(*a, *b) for b in sites] for a in sites])
+    matrix = np.empty((len(sites), len(sites)))
+    for k, a in enumerate(sites):
+        matrix[k, : k + 1] = matrix[: k + 1, k] = [entry(*a, *b) for b in sites[: k + 1]]
+    return matrix
 
 
 def law(marginal):
@@ -258,6 +261,39 @@ def simulate(process, theta, inputs, seed=0):
     return Sample.of(inputs, values, sites=empty.sites)
 
 
+EXAMPLES = {
+    "single": ("matern32", (InputGroup(2),), {}),
+    "mixed": ("matern32 se matern12", (InputGroup(2),), {}),
+    "groups": ("matern32 matern52", (InputGroup(2, ard=True), InputGroup(1)), {"structures": 2}),
+    "lmc": ("matern32 matern32", (InputGroup(2),), {"coupling": "lmc", "noise": "independent"}),
+    "shared": ("matern32 matern32 matern32", (InputGroup(2),), {"coupling": "lmc"}),
+}
+
+
+def example(name, sizes=(24, 20, 18), seed=0, law=None, noise=None):
+    """Build a process, a partly co-located sample and parameters; also return what drew them.
+
+    Dense matrices of the shared kernels of "lmc" and "shared" are quickly made.
+    """
+    kernels, groups, options = EXAMPLES[name]
+    kernels = kernels.split()
+    rng = np.random.default_rng(seed)
+    options = options | ({} if noise is None else {"noise": noise})
+    covariance = Covariance(tuple(KERNELS[k] for k in kernels), groups, **options)
+    process = Process(covariance, (law or LogNormal(0.2, 0.7),) * len(kernels))
+    theta = process.join(random_theta(covariance, rng))
+    inputs = random_inputs(covariance, rng, sizes[: len(kernels)], min(sizes) // 2 + 3)
+    values = [process.marginals[0].from_normal(rng.normal(size=len(x))) for x in inputs]
+    return process, Sample.of(inputs, values), theta, rng
+
+
+def some_targets(sample, rng, fresh=6):
+    """Give new points, a site where all tasks are known, and sites of each task alone."""
+    new = rng.uniform(size=(len(sample.inputs), fresh))
+    own = [0, *(int(stop) - k for stop in sample.offsets[1:] for k in (1, 2))]
+    return targets(sample, np.concatenate([new, sample.inputs[:, own]], axis=1))
+
+
 def permuted(process, theta, order):
     """Return the same process with its tasks in another order, and its parameters."""
     old, order = process.covariance, list(order)
@@ -329,3 +365,34 @@ def moments(process, theta, sample, cells, task=0, *, nugget=True):
     solved = np.linalg.solve(inner, cross.T)
     w = process.scores(theta, sample)
     return w @ solved, np.diagonal(own) - np.einsum("ij,ji->i", cross, solved)
+
+
+def low_rank(kind, process, theta, sample, inducing, blocks, cells, task=0):
+    """Return S (n, n) of a sparse method, and Q of cells with the data (m, n) and with themselves.
+
+    From the definition, with inducing points (d, m_i) of each task and blocks of observations.
+    """
+    covariance, tasks = process.covariance, sample.tasks
+    own, _ = parts(sample)
+    groups = [[own[i], inducing[i].T, cells.inputs.T if i == task else cells.inputs.T[:0]]
+              for i in range(tasks)]  # fmt: skip
+    kind_of = np.concatenate([np.full(len(g), k) for group in groups for k, g in enumerate(group)])
+    task_of = np.repeat(np.arange(tasks), [sum(map(len, group)) for group in groups])
+    numbers = np.arange(kind_of.size)
+    matrix = covariance_matrix(covariance, theta, [np.vstack(g) for g in groups], numbers)
+    *_, nugget = task_matrices(covariance, theta)
+    matrix -= np.diag(nugget[task_of, task_of])  # the signal
+    f, u, c = (np.flatnonzero(kind_of == k) for k in range(3))
+    inner = matrix[np.ix_(u, u)] + 1e-8 * np.eye(u.size)
+
+    def project(a, b):
+        return matrix[np.ix_(a, u)] @ np.linalg.solve(inner, matrix[np.ix_(u, b)])
+
+    q, signal = project(f, f), matrix[np.ix_(f, f)]
+    same = sample.sites[:, None] == sample.sites
+    noise = nugget[task_of[f][:, None], task_of[f]] * same
+    keep = {"dtc": np.zeros(q.shape), "fitc": np.eye(f.size), "pitc": np.zeros(q.shape)}[kind]
+    if kind == "pitc":
+        for (index,) in blocks:
+            keep[np.ix_(index, index)] = 1.0
+    return q + noise + keep * (signal - q), project(c, f), np.diagonal(project(c, c))

@@ -60,6 +60,12 @@ class LowRank:
             precision[index] += np.diagonal(inverse, axis1=1, axis2=2)
         return precision
 
+    def missing(self, sample: Sample) -> FloatArray:
+        """Return the variance (n,) of the signal that inducing points do not explain."""
+        task = _task_of(sample)
+        whole = self.state.amplitudes.sum(axis=0)[task, task]
+        return np.maximum(whole - np.einsum("ij,ij->j", self.white, self.white), 0.0)
+
     def whiten(self, targets: FloatArray, task: int) -> FloatArray:
         """Return rows (k, m) of root^-1 k(u) for the signal of a task at targets (d, k)."""
         points = scaled_inputs(targets, self.state)

@@ -235,7 +235,11 @@ class Projected:
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, under the approximate law."""
         variance = 1.0 / self.pieces.precision()
-        return Moments(self.scores - self.alpha * variance, variance)
+        mean = self.scores - self.alpha * variance
+        if self.kind == "dtc":
+            # A value that is left out is predicted, and predictions have the whole prior variance.
+            variance = variance + self.pieces.missing(self.sample)
+        return Moments(mean, variance)
 
     def describe(self) -> list[str]:
         """Return lines for the model's summary."""
