@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import reference
 
-from xcopula.methods import METHODS, Settings, cokriging, committee, exact
-from xcopula.methods.partition import by_cluster, by_site, centres, site_numbers
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import LogNormal, Normal
+from xcopula.methods import METHODS, Settings, cokriging, committee, exact
+from xcopula.methods.partition import by_cluster, by_site, centres, site_numbers
 from xcopula.process.copula import Process, Sample
 
 SPARSE = ("dtc", "fitc", "pitc")

@@ -8,11 +8,11 @@ import subprocess
 import numpy as np
 import pytest
 
-from xcopula.methods import cokriging
 from xcopula.kernels import KERNELS
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Normal
+from xcopula.methods import cokriging
 from xcopula.process.copula import Process, Sample
 
 SCRIPT = """

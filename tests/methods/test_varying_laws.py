@@ -11,10 +11,10 @@ import pytest
 import reference
 from scipy.optimize import minimize
 
-from xcopula.methods import METHODS, Settings, committee, exact, sparse, transductive
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Gamma, Normal, by, regress
+from xcopula.methods import METHODS, Settings, committee, exact, sparse, transductive
 from xcopula.process.copula import Process, Sample
 
 PLANE = (InputGroup(2),)

@@ -71,7 +71,7 @@ class CoordinateSystem:
         return [group.embed(part) for group, part in self._split(numbers)]
 
     def places(self, coordinates: Sequence[FloatArray]) -> FloatArray:
-        """Turn numbers, an (m,) array for each axis, into positions (k, m) that tell sites apart."""
+        """Turn numbers, an (m,) array for each axis, into positions (k, m) that tell sites."""
         numbers = np.stack([np.asarray(c, np.float64) for c in coordinates])
         return np.concatenate([group.places(part) for group, part in self._split(numbers)])
 
