@@ -9,13 +9,14 @@ says how well it describes the values, its score how well it predicts them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.fitting.interruption import stop_together
 from xcopula.fitting.request import Callback, Request, check_names, check_thin
 from xcopula.fitting.steps import (
     Fitted,
@@ -163,20 +164,12 @@ def fit(
     variables = describe(arrays, request.laws, system)
     for option, points in request.method.labelled().items():
         system.find_in(points, f"`{option}`")
-    fitting = _Fitting(arrays, system, request)
     if not compute:
         _check_picklable(callback)
-        return LazyModel(variables, system, request.method, fitting.graph())
-    if len(names) > 1 and request.method.pairwise:
-        # Sub-models run side by side: one BLAS thread each, or they would fight for the cores.
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1, user_api="blas"):
-            # A callback belongs to this process; a cluster would call a copy of it.
-            options = {"scheduler": "threads"} if callback else {}
-            model: CopulaModel = fitting.graph().compute(**options)
-    else:
-        model = fitting.run()
+        graph = _Fitting(arrays, system, request).graph()
+        return LazyModel(variables, system, request.method, graph)
+    with stop_together() as ticket:
+        model = _Fitting(arrays, system, replace(request, ticket=ticket)).compute()
     warn_of_laws(model)
     return model
 
@@ -200,10 +193,17 @@ class _Fitting:
     system: CoordinateSystem
     request: Request
 
-    def run(self) -> CopulaModel:
-        """Run the steps one after the other."""
+    def compute(self) -> CopulaModel:
+        """Run the steps: side by side where the method has pairs, else one after the other."""
         from threadpoolctl import threadpool_limits
 
+        if len(self.arrays) > 1 and self.request.method.pairwise:
+            # Sub-models run side by side: one BLAS thread each, or they would fight for the cores.
+            with threadpool_limits(1, user_api="blas"):
+                # A callback belongs to this process; a cluster would call a copy of it.
+                options = {"scheduler": "threads"} if self.request.callback else {}
+                together: CopulaModel = self.graph().compute(**options)
+            return together
         start = _start(self.arrays, self.system, self.request)
         # Threads of BLAS pay for large matrices only; on small ones they wait for each other.
         threads = 1 if start[0].sample.size < _LARGE else None

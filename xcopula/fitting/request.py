@@ -44,6 +44,8 @@ class Request:
     restarts, seed : int
     max_hours : float or None
     callback : callable, optional
+    ticket : int
+        Of a fit that is under way; 0 for one that is recorded.
     """
 
     method: Method
@@ -58,6 +60,7 @@ class Request:
     seed: int
     max_hours: float | None
     callback: Callback | None
+    ticket: int = 0
 
     @classmethod
     def of(

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import SupportError
+from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, minimise
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
@@ -67,12 +68,15 @@ class Alone:
     groups : tuple of InputGroup
     structures : int
     solver : Solver
+    ticket : int
+        Of the fit that it belongs to.
     """
 
     sample: Sample
     groups: tuple[InputGroup, ...]
     structures: int
     solver: Solver
+    ticket: int = 0
 
     def process(self, kernel: Kernel, marginal: Marginal) -> Process:
         """Return the single-task process of a kernel and a law."""
@@ -89,7 +93,8 @@ class Alone:
         theta = process.join(start)
         structure = self.solver.prepare(process, theta, self.sample)
         objective = functools.partial(self.solver.objective, process, self.sample, structure)
-        optimum = minimise(penalised(process, objective), theta, process.bounds())
+        target = interruptible(penalised(process, objective), self.ticket)
+        optimum = minimise(target, theta, process.bounds())
         return self.judge(kernel, process, optimum.theta)
 
     def judge(self, kernel: Kernel, process: Process, theta: FloatArray) -> Candidate:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from xcopula.errors import SupportError
 from xcopula.fitting.cost import check_cost
+from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, Optimum, minimise_from
 from xcopula.fitting.request import Request, input_groups
 from xcopula.fitting.selection import (
@@ -121,7 +122,9 @@ def fit_alone(observations: Observations, request: Request, task: int) -> tuple[
         rng = np.random.default_rng(request.seed)
         rows = np.sort(rng.permutation(sample.size)[:_MOST_ALONE])
     candidates = select(
-        Alone(sample, input_groups(observations), request.structures, request.solver),
+        Alone(
+            sample, input_groups(observations), request.structures, request.solver, request.ticket
+        ),
         None if kernel is None else [kernel],
         None if law is None else [law],
         observations.variables[task].labels,
@@ -283,7 +286,7 @@ def _from_starts(
         start + rng.normal(scale=_RESTART_SPREAD, size=start.size) for _ in range(request.restarts)
     ]
     return minimise_from(
-        objective,
+        interruptible(objective, request.ticket),
         [start, *others],
         bounds,
         progress=request.progress(),
