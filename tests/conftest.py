@@ -118,7 +118,7 @@ def sloped(sites) -> xr.Dataset:
 @pytest.fixture(scope="session")
 def sloped_grid(grid) -> xr.Dataset:
     """The grid with a height."""
-    height = 1.0 + np.sin(grid["x"]) * np.cos(grid["y"])
+    height = 1.0 + np.cos(grid["y"]) * np.sin(grid["x"])
     return grid.assign(height=height.assign_attrs(units="km"))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from strategies import raise_if_dask_computes
 
-from xcopula import blocks, predictive
-from xcopula.methods import exact
+from xcopula.prediction import blocks
+from xcopula.process import Targets, outcome
 
 X, Y = np.linspace(0.5, 3.5, 5), np.linspace(0.2, 2.8, 4)
 AXES = [(0,), (1,), (0, 1)]
@@ -16,7 +16,13 @@ AXES = [(0,), (1,), (0, 1)]
 @pytest.fixture
 def options(model):
     """What a block needs of the model."""
-    return {"predictor": model.predictor, "quantity": "latent", "rows": 2, "nugget": True}
+    return {
+        "predictor": model.predictor,
+        "quantity": "latent",
+        "rows": 2,
+        "task": 0,
+        "nugget": True,
+    }
 
 
 class TestEvaluate:
@@ -26,9 +32,25 @@ class TestEvaluate:
         assert out.shape == (2, 4, 5)
         x, y = np.meshgrid(X, Y)
         columns = model.observations.coordinates.to_columns([x.ravel(), y.ravel()])
-        moments = model.conditioned.moments(columns)
+        moments = model.conditioned.moments(Targets.nowhere(columns))
         np.testing.assert_allclose(out[0].ravel(), moments.mean, rtol=1e-12)
         np.testing.assert_allclose(out[1].ravel() ** 2, moments.variance, rtol=1e-10)
+
+    @pytest.mark.parametrize("task", [0, 1])
+    def test_of_any_task_with_and_without_its_nugget(self, model, options, task):
+        """Task and nugget reach the conditioned process."""
+        x, y = np.meshgrid(X, Y)
+        targets = Targets.nowhere(model.coordinates.to_columns([x.ravel(), y.ravel()]))
+        found = []
+        for nugget in (True, False):
+            chosen = options | {"task": task, "nugget": nugget}
+            out = blocks.evaluate(X, Y, np.array(True), missing=AXES, **chosen)
+            moments = model.conditioned.moments(targets, task=task, nugget=nugget)
+            np.testing.assert_allclose(out[0].ravel(), moments.mean, rtol=1e-12)
+            np.testing.assert_allclose(out[1].ravel() ** 2, moments.variance, rtol=1e-10)
+            found.append(out[1] ** 2)
+        own = float(model.parameters["nugget"][task])
+        np.testing.assert_allclose(found[0] - found[1], own, rtol=1e-6)
 
     def test_mask_and_nan(self, options):
         """Masked cells and cells without a place are NaN."""
@@ -50,7 +72,7 @@ class TestEvaluate:
     def test_the_byte_budget_does_not_change_the_result(self, monkeypatch, options):
         """Batches are a matter of memory only."""
         whole = blocks.evaluate(X, Y, np.array(True), missing=AXES, **options)
-        monkeypatch.setattr(exact, "BATCH_BYTES", 3 * 8 * 100)
+        monkeypatch.setattr("xcopula.solvers.batches._BATCH_BYTES", 3 * 8 * 100)
         parts = blocks.evaluate(X, Y, np.array(True), missing=AXES, **options)
         np.testing.assert_allclose(parts, whole, rtol=1e-12)
 
@@ -62,12 +84,12 @@ class TestQuery:
         """Chunks of the dask array are blocks of the function, whatever the arrays are."""
         import dask.array as da
 
-        plain = blocks.Query([X, Y, np.array(True)], self.index, ("y", "x"), None, True)
+        plain = blocks.Query([X, Y, np.array(True)], self.index, ("y", "x"), None, 0, True)
         whole = plain.evaluate(model.predictor, "latent", 2)
         arrays = [X, da.from_array(Y, chunks=3), np.array(True)]
         chunks = {"y": (1, 3), "x": (2, 3)}
         with raise_if_dask_computes():
-            query = blocks.Query(arrays, self.index, ("y", "x"), chunks, True)
+            query = blocks.Query(arrays, self.index, ("y", "x"), chunks, 0, True)
             lazy = query.evaluate(model.predictor, "latent", 2)
         assert lazy.chunks == ((2,), (1, 3), (2, 3))
         assert lazy.dtype == np.float64
@@ -77,7 +99,7 @@ class TestQuery:
         """Without dims there is one block."""
         arrays = [np.array(1.0), np.array(2.0), np.array(True)]
         results = [
-            blocks.Query(arrays, ((), (), ()), (), chunks, True).evaluate(
+            blocks.Query(arrays, ((), (), ()), (), chunks, 0, True).evaluate(
                 model.predictor, "latent", 2
             )
             for chunks in (None, {})
@@ -94,8 +116,9 @@ class TestTransform:
         out = blocks.transform(
             self.moments,
             missing=(),
-            function=predictive.quantile,
+            function=outcome.quantile,
             predictor=model.predictor,
+            task=0,
             leading=np.array([0.1, 0.9]),
         )
         assert out.shape == (2, 3, 4)
@@ -106,15 +129,17 @@ class TestTransform:
         """The dask array equals the function, with and without a leading dim."""
         import dask.array as da
 
-        function = predictive.mean if leading is None else predictive.cdf
+        function = outcome.mean if leading is None else outcome.cdf
         options = {"function": function, "predictor": model.predictor, "leading": leading}
         moments = da.from_array(self.moments, chunks=(1, 2, 3))
-        query = blocks.Query([], [], ("y", "x"), {"y": (2, 1), "x": (3, 1)}, True)
+        query = blocks.Query([], [], ("y", "x"), {"y": (2, 1), "x": (3, 1)}, 0, True)
         with raise_if_dask_computes():
             lazy = query.transform(moments, **options)
         eager = query.transform(self.moments, **options)
         assert isinstance(eager, np.ndarray)
-        np.testing.assert_array_equal(eager, blocks.transform(self.moments, missing=(), **options))
+        np.testing.assert_array_equal(
+            eager, blocks.transform(self.moments, missing=(), task=0, **options)
+        )
         np.testing.assert_array_equal(lazy.compute(), eager)
         assert lazy.shape == eager.shape
 
@@ -130,20 +155,20 @@ class TestTransform:
             return mean + law + value
 
         options = {"function": function, "predictor": SumOfFields(), "leading": leading}
-        expected = self.moments[0] + fields[0] + fields[1] + fields[2]
+        expected = self.moments[0] + fields[0] + fields[1] + fields[2] + 200.0
         if leading is not None:
             expected = expected + leading[:, None, None]
-        whole = blocks.Query([], [], ("y", "x"), None, True, fields, index)
+        whole = blocks.Query([], [], ("y", "x"), None, 2, True, fields, index)
         np.testing.assert_allclose(whole.transform(self.moments, **options), expected)
         chunks = {"y": (2, 1), "x": (3, 1)}
-        cut = blocks.Query([], [], ("y", "x"), chunks, True, fields, index)
+        cut = blocks.Query([], [], ("y", "x"), chunks, 2, True, fields, index)
         lazy = cut.transform(da.from_array(self.moments, chunks=(1, 2, 3)), **options)
         np.testing.assert_allclose(lazy.compute(), expected)
 
 
 class SumOfFields:
-    """A predictor whose law is the sum of its fields."""
+    """A predictor whose law is the sum of its fields, and a hundred for each task."""
 
-    def law(self, values):
+    def law(self, task, values):
         """Add up the columns."""
-        return np.sum(values, axis=0)
+        return np.sum(values, axis=0) + 100.0 * task

@@ -117,7 +117,7 @@ class TestPosterior:
     def test_is_frozen(self, posterior):
         """A posterior does not change."""
         with pytest.raises(dataclasses.FrozenInstanceError):
-            posterior.name = "other"
+            posterior.attrs = {}
 
     def test_can_be_written(self, posterior, tmp_path):
         """Every result is plain netCDF."""
@@ -129,3 +129,63 @@ class TestPosterior:
                 "std": posterior.std(),
             }
         ).to_netcdf(tmp_path / "posterior.nc")
+
+
+class TestSecondary:
+    """A posterior of a variable that is not the primary."""
+
+    @pytest.fixture(scope="class", params=["memory", "lazy"])
+    @classmethod
+    def proxy(cls, request, model, grid):
+        """The posterior of the proxy, in memory and lazily."""
+        chunks = {"x": 3} if request.param == "lazy" else None
+        return model.posterior(grid, variable="proxy", chunks=chunks)
+
+    def test_has_its_name(self, proxy):
+        """In the repr and in every result."""
+        assert proxy.name == "proxy"
+        assert repr(proxy).startswith("<xcopula.Posterior of 'proxy' on (y: 6, x: 7)")
+        for result in (proxy.median(), proxy.quantile([0.1, 0.9]), proxy.cdf(9.0), proxy.mean()):
+            assert result.name == "proxy"
+        assert proxy.std().name == "proxy_std"
+        assert "of proxy" in proxy.exceedance(9.0).attrs["long_name"]
+
+    def test_is_on_the_scale_of_its_own_law(self, proxy, model):
+        """A normal law: all results have a closed form."""
+        law, latent = model.marginals[1], proxy.latent.compute()
+        centre = law.location + law.scale * latent["mean"].values
+        width = law.scale * latent["std"].values
+        np.testing.assert_allclose(proxy.median(), centre, rtol=1e-12)
+        np.testing.assert_allclose(proxy.mean(), centre, rtol=1e-8)
+        np.testing.assert_allclose(proxy.std(), width, rtol=1e-6)
+        np.testing.assert_allclose(proxy.cdf(9.0), ndtr((9.0 - centre) / width), rtol=1e-9)
+        np.testing.assert_allclose(proxy.exceedance(9.0), ndtr((centre - 9.0) / width), rtol=1e-9)
+        lower, upper = proxy.interval(0.5).values
+        np.testing.assert_allclose(upper - lower, 2.0 * 0.6744897501960817 * width, rtol=1e-9)
+
+
+class TestInformation:
+    def test_of_a_single_task(self, alone, grid):
+        """A model without secondaries names its variable."""
+        with pytest.raises(ValueError, match="The model of 'metal' has no secondary to inform it"):
+            alone.posterior(grid).information()
+
+    def test_of_another_method(self, model, grid):
+        """The method is named, and which can tell."""
+        with pytest.raises(ValueError, match=r"method='full' cannot tell.*method='transductive'"):
+            model.posterior(grid).information()
+
+    @pytest.mark.parametrize("of", ["observation", "signal"])
+    @pytest.mark.parametrize("chunks", [None, 3])
+    def test_is_the_gain_of_each_pair(self, triple, grid, of, chunks):
+        """Precision of the pair less that of the primary alone, times its weight."""
+        found = triple.posterior(grid, of=of, chunks=chunks).information()
+        assert found["secondary"].values.tolist() == ["proxy", "other"]
+        assert found.dims == ("secondary", "y", "x")
+        x, y = np.meshgrid(grid["x"], grid["y"])
+        targets = triple.observations.targets([x.ravel(), y.ravel()])
+        models = triple.conditioned.models
+        precision = [1.0 / m.moments(targets, nugget=of == "observation").variance for m in models]
+        for k, beta in enumerate(triple.conditioned.rule.beta):
+            gain = beta * (precision[k + 1] - precision[0])
+            np.testing.assert_allclose(found[k].values.ravel(), gain, rtol=1e-8)

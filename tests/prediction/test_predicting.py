@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import cloudpickle
 import dask
 import numpy as np
 import pytest
+import reference
 import xarray as xr
+from conftest import METHODS
 from hypothesis import given, settings
+from scipy.special import ndtri
 from strategies import chunked_grids, count_computes, raise_if_dask_computes
 
 import xcopula
-from xcopula.errors import CoordinateError
+from xcopula.errors import CoordinateError, FieldError
+from xcopula.methods import Full
+from xcopula.process import Process
 
 QUANTILES = (0.05, 0.5, 0.95)
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
@@ -217,7 +224,7 @@ class TestMask:
         moments = type(model.conditioned).moments
 
         def spy(self, targets, **options):
-            seen.append(targets.shape[1])
+            seen.append(targets.size)
             return moments(self, targets, **options)
 
         monkeypatch.setattr(type(model.conditioned), "moments", spy)
@@ -314,12 +321,12 @@ class TestLazy:
     def test_building_does_not_factorise(self, sites, grid):
         """A model whose factor is not there yet stays so until something is computed."""
         fresh = xcopula.fit(sites, "metal", marginals="lognormal", **FIXED)
-        for name in ("conditioned", "predictor"):
+        for name in ("conditioned", "structure"):
             fresh.__dict__.pop(name, None)
         lazy = fresh.predict(grid, chunks=3)
-        assert not {"conditioned", "predictor"} & set(fresh.__dict__)
+        assert not {"conditioned", "structure"} & set(fresh.__dict__)
         lazy.compute(scheduler="sync")
-        assert {"conditioned", "predictor"} & set(fresh.__dict__)
+        assert "conditioned" in fresh.__dict__
 
     def test_a_chunked_target_gives_a_lazy_result(self, model, grid):
         """The result follows the chunks of the target's variables without being asked."""
@@ -363,6 +370,202 @@ class TestLazy:
         lazy = model.predict(grid, chunks={"x": 4, "y": 3})
         out = lazy.compute(scheduler=scheduler, num_workers=2)
         xr.testing.assert_allclose(out, model.predict(grid), rtol=1e-12)
+
+
+class TestAnyVariable:
+    """Every variable of a model can be asked for, by every method."""
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_name_units_and_attributes_are_its_own(self, fit_by, sloped_grid, method):
+        """The result carries what the secondary had, but for its history."""
+        out = fit_by(method).predict(sloped_grid, variable="proxy")
+        assert list(out.data_vars) == ["proxy"]
+        assert out["proxy"].dims == ("quantile", "y", "x")
+        assert out["proxy"].attrs == {"units": "1", "long_name": "a proxy"}
+        assert np.isfinite(out["proxy"]).all()
+        assert (out["proxy"].diff("quantile") > 0).all()
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_the_primary_by_name_is_the_default(self, fit_by, grid, method):
+        """To name the primary changes nothing."""
+        model = fit_by(method)
+        xr.testing.assert_identical(model.predict(grid, variable="metal"), model.predict(grid))
+
+    @pytest.mark.parametrize("of", ["observation", "signal"])
+    @pytest.mark.parametrize("method", METHODS)
+    def test_values_are_those_of_its_own_law(self, fit_by, sloped, sloped_grid, method, of):
+        """The secondary's law at each cell's height, around its own latent moments."""
+        model = fit_by(method)
+        posterior = model.posterior(sloped_grid, variable="proxy", of=of)
+        latent = posterior.latent
+        other = model.posterior(sloped_grid, of=of).latent
+        assert float(abs(latent["mean"] - other["mean"]).max()) > 0.05
+        p = model.marginals[1].parameters
+        rise = sloped_grid["height"].transpose("y", "x") - float(sloped["height"].mean())
+        centre = p["location"] + p["height"] * rise + p["scale"] * latent["mean"]
+        width = p["scale"] * latent["std"]
+        for q in (0.05, 0.5, 0.9):
+            expected = centre + ndtri(q) * width
+            np.testing.assert_allclose(posterior.quantile(q), expected, rtol=1e-9)
+        np.testing.assert_allclose(posterior.mean(), centre, rtol=1e-8)
+        np.testing.assert_allclose(posterior.std(), width, rtol=1e-5)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_fields_are_needed_where_its_law_varies(self, fit_by, grid, sloped_grid, method):
+        """The primary's law is constant: its target needs no height, the proxy's does."""
+        model = fit_by(method)
+        xr.testing.assert_identical(
+            model.predict(grid)["metal"], model.predict(sloped_grid)["metal"]
+        )
+        with pytest.raises(FieldError, match=r"'proxy' varies with \['height'\], which the target"):
+            model.predict(grid, variable="proxy")
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_lazy_equals_eager(self, fit_by, sloped_grid, method):
+        """In blocks, with a lazy field or not, the same to 1e-10."""
+        model = fit_by(method)
+        eager = model.predict(sloped_grid, variable="proxy")
+        with raise_if_dask_computes():
+            cut = model.predict(sloped_grid, variable="proxy", chunks={"x": 3, "y": 4})
+            follows = model.predict(sloped_grid.chunk(x=2), variable="proxy")
+        for lazy in (cut, follows):
+            assert lazy["proxy"].chunks is not None
+            assert lazy["proxy"].attrs == eager["proxy"].attrs
+            xr.testing.assert_allclose(lazy.compute(), eager, rtol=1e-10)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_at_its_sites_it_is_the_datum(self, fit_by, sloped, method):
+        """What was observed comes back, the signal is smoother."""
+        model = fit_by(method)
+        out = model.predict(sloped, variable="proxy")["proxy"]
+        np.testing.assert_allclose(out.sel(quantile=0.5), sloped["proxy"], rtol=1e-6)
+        np.testing.assert_allclose(out.sel(quantile=0.95), sloped["proxy"], rtol=1e-4)
+        signal = model.predict(sloped, 0.5, variable="proxy", of="signal")["proxy"]
+        assert float(abs(signal - sloped["proxy"]).max()) > 0.05
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_mask_and_every_door(self, fit_by, sloped_grid, method):
+        """Function, method and accessor take the variable, and a mask with it."""
+        model = fit_by(method)
+        west = sloped_grid["x"] < 2.0
+        out = xcopula.predict(model, sloped_grid, 0.5, variable="proxy", mask=west)
+        np.testing.assert_array_equal(out["proxy"].isnull().all("y"), ~west)
+        options = {"variable": "proxy", "mask": west}
+        xr.testing.assert_identical(model.predict(sloped_grid, 0.5, **options), out)
+        xr.testing.assert_identical(sloped_grid.mtcopula.predict(model, 0.5, **options), out)
+
+    @pytest.mark.parametrize("variable", ["lead", "", 1, "height"])
+    def test_an_unknown_one_is_an_error_that_lists_what_there_is(self, model, grid, variable):
+        """Neither a stranger nor a field of a law is a variable."""
+        for ask in (model.predict, model.posterior):
+            with pytest.raises(
+                KeyError, match=rf"no variable {variable!r}; it has \['metal', 'proxy'\]"
+            ):
+                ask(grid, variable=variable)
+
+    @pytest.mark.parametrize("of", ["observation", "signal"])
+    @pytest.mark.parametrize("task", [0, 1])
+    @pytest.mark.parametrize("method", ["full", "transductive"])
+    def test_is_the_conditional_of_the_definition(self, fit_by, sloped, grid, method, task, of):
+        """Latent moments from the covariance written out entry by entry, at cells and sites."""
+        model = fit_by(method)
+        sample, covariance = model.observations.sample, model.process.covariance
+        places = xr.Dataset(
+            coords={
+                "x": ("p", np.r_[grid["x"].values[:3], sloped["x"].values[45:48]]),
+                "y": ("p", np.r_[grid["y"].values[:3], sloped["y"].values[45:48]]),
+                "height": ("p", np.ones(6), {"units": "km"}),
+            }
+        )
+        points = model.coordinates.to_columns([places["x"].values, places["y"].values]).T
+        points[3:] = sample.inputs[:, 40 + 45 : 40 + 48].T  # to the last bit
+        data = [sample.inputs[:, sample.task(i)].T for i in range(2)]
+        theta = model.theta[: covariance.size]
+        rows = [np.vstack([x, points]) if i == task else x for i, x in enumerate(data)]
+        matrix = reference.covariance_matrix(covariance, theta, rows)
+        new = np.arange(6) + len(np.concatenate(data[: task + 1]))
+        old = np.setdiff1d(np.arange(len(matrix)), new)
+        cross = matrix[np.ix_(old, new)].copy()
+        prior = np.diagonal(matrix)[new].copy()
+        *_, nugget = reference.task_matrices(covariance, theta)
+        if of == "signal":
+            task_of = np.repeat([0, 1], [len(x) for x in data])
+            for k in (3, 4, 5):  # sites, where the data share the nugget
+                at = np.flatnonzero((np.vstack(data) == points[k]).all(axis=1))
+                cross[at, k] -= nugget[task_of[at], task]
+            prior -= nugget[task, task]
+        z = np.concatenate([model.loo(name)["score"] for name in model.tasks])
+        weights = np.linalg.solve(matrix[np.ix_(old, old)], cross)
+        variance = prior - (weights * cross).sum(axis=0)
+        latent = model.posterior(places, variable=model.tasks[task], of=of).latent
+        np.testing.assert_allclose(latent["mean"], z @ weights, atol=1e-6)
+        np.testing.assert_allclose(latent["std"] ** 2, variance, atol=1e-6)
+
+    @pytest.mark.parametrize("method", ["full", "dtc", "fitc", "pitc", "cokriging"])
+    def test_roles_may_be_exchanged(self, fit_by, sloped_grid, method):
+        """A symmetric method does not know which variable is the primary."""
+        model = fit_by(method)
+        covariance, seen = model.process.covariance, model.observations
+        swapped = dataclasses.replace(
+            seen, variables=seen.variables[::-1], sample=seen.sample.select([1, 0])
+        )
+        theta = model.theta[: covariance.size].copy()
+        logit = covariance.part(theta, "logit")
+        logit[:] = logit[:, ::-1].copy()
+        first, second = model.marginals
+        process = Process(covariance, (second, first))
+        other = dataclasses.replace(
+            model, observations=swapped, process=process, theta=process.join(theta)
+        )
+        assert other.tasks == ("proxy", "metal")
+        for variable in model.tasks:
+            left, right = (m.predict(sloped_grid, variable=variable) for m in (model, other))
+            xr.testing.assert_allclose(left, right, rtol=1e-6)
+            ours, theirs = (m.loo(variable) for m in (model, other))
+            np.testing.assert_allclose(ours["mean"], theirs["mean"], rtol=1e-5, atol=1e-7)
+
+    @pytest.mark.parametrize("of", ["observation", "signal"])
+    @pytest.mark.parametrize("variable", ["proxy", "other"])
+    def test_in_a_transductive_model_it_comes_from_its_pair(self, triple, grid, variable, of):
+        """As from a full model of the pair, at the same parameters."""
+        i = triple.tasks.index(variable)
+        seen = triple.observations
+        process, index = triple.process.with_tasks((0, i))
+        pair = dataclasses.replace(
+            triple,
+            observations=dataclasses.replace(
+                seen,
+                variables=(seen.variables[0], seen.variables[i]),
+                sample=seen.sample.select([0, i]),
+            ),
+            process=process,
+            theta=triple.theta[index],
+            method=Full(),
+        )
+        xr.testing.assert_allclose(
+            triple.predict(grid, variable=variable, of=of),
+            pair.predict(grid, variable=variable, of=of),
+            rtol=1e-10,
+        )
+        assert triple.predict(grid, variable="other")["other"].attrs == {"units": "K"}
+        np.testing.assert_allclose(triple.loo(variable)["crps"], pair.loo(variable)["crps"], 1e-8)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_information_is_of_the_primary(self, fit_by, sloped_grid, method):
+        """A secondary, and a method that cannot tell, are refused by name."""
+        model = fit_by(method)
+        if method == "transductive":
+            with pytest.raises(
+                ValueError, match=r"inform the primary, 'metal'; found 'proxy'. Leave `variable`"
+            ):
+                model.posterior(sloped_grid, variable="proxy").information()
+            assert (model.posterior(sloped_grid).information() >= 0.0).all()
+        else:
+            for variable in model.tasks:
+                with pytest.raises(
+                    ValueError, match=rf"method='{method}' cannot tell what each secondary adds"
+                ):
+                    model.posterior(sloped_grid, variable=variable).information()
 
 
 class TestGraph:
