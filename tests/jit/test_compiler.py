@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from xcopula.jit.compiler import compiled
+from xcopula.jit.compiler import compiled, vectorised
 
 
 def reciprocal(x):
@@ -45,3 +45,21 @@ def test_options_are_the_same_with_and_without_a_cache(asked):
 def test_divides_by_zero_as_numpy_does(asked):
     """A division by zero gives infinity and no error."""
     assert compiled(reciprocal)(0.0) == np.inf
+
+
+def test_sums_in_any_order_keep_what_is_no_number(asked):
+    """Vector instructions do not lose NaN and infinity."""
+
+    def total(x):
+        s = 0.0
+        for v in x:
+            s += v
+        return s
+
+    loop = vectorised(total)
+    x = np.arange(100.0)
+    assert loop(x) == x.sum()
+    for bad in (np.nan, np.inf, -np.inf):
+        x[50] = bad
+        np.testing.assert_equal(loop(x), bad)
+    assert asked[-1]["fastmath"] == {"contract", "reassoc"}

@@ -118,7 +118,7 @@ def test_no_loop_is_compiled_twice(setting):
 
     arrays = inputs, sites, offsets, rng.normal(size=(n, n)), rng.normal(size=n), *state[:-1]
     expected = run(*arrays)
-    loops = (pairs.fill_lower, pairs.contract_lower, pairs.fill_cross, pairs.contract_cross)
+    loops = (pairs.fill, pairs.contract)
     before = [len(loop.signatures) for loop in loops]
     frozen = [a.copy() for a in arrays]
     for a in frozen:

@@ -74,7 +74,7 @@ def test_sensitivity_table(first, second, dimension):
 @every
 def test_zero_beyond_the_range(kernel):
     """Past its range a table is exactly zero, and it ends without a step."""
-    r = kernel.reach * np.array([1.0 - 1e-12, 1.0, 1.5, 1e6])
+    r = kernel.reach * np.array([1.0 - 1e-12, 1.0 + 1e-12, 1.5, 1e6])
     value = look_up(same_table(kernel), kernel.reach, r)
     assert (value[1:] == 0.0).all()
     assert 0.0 <= value[0] < 1e-16

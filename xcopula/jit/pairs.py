@@ -18,21 +18,23 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.jit.compiler import compiled
+from xcopula.jit.compiler import vectorised
 
 __all__ = [
     "Contraction",
     "CovarianceState",
-    "contract_cross",
-    "contract_lower",
-    "fill_cross",
-    "fill_lower",
+    "contract",
+    "fill",
     "interpolate",
 ]
 
 # Numba's disk cache is renewed when this file changes, and only then. So functions that call each
 # other stay in this file, and so do the two named tuples: compiled code finds their fields by
 # position.
+
+# Pairs are worked on some rows at a time: enough that calls cost nothing, few enough that what is
+# known of them (8 kB for each distance) stays near the processor beside the table.
+_TILE = 1024
 
 
 class CovarianceState(NamedTuple):
@@ -59,272 +61,330 @@ class Contraction(NamedTuple):
     scaling: npt.NDArray[np.float64]  # (d,): by the log scale of each column
 
 
-@compiled
-def _square_distances(point, inputs, first, last, start, stop, out):
-    for b in range(stop - start):
-        delta = point[first] - inputs[first, start + b]
-        out[b] = delta * delta
-    for c in range(first + 1, last):
-        for b in range(stop - start):
-            delta = point[c] - inputs[c, start + b]
-            out[b] += delta * delta
+class _Block(NamedTuple):
+    """Rows of one task against the columns of another.
+
+    Where both are of one set, row ``a`` ends before column ``a``: what is below the diagonal.
+    """
+
+    points: npt.NDArray[np.float64]  # (d, m)
+    inputs: npt.NDArray[np.float64]  # (d, n)
+    start: int  # columns
+    stop: int
+    below: bool
 
 
-@compiled
-def _positions(squared, count, inverse_range, cells, out):
-    """Write where on a table of ``cells`` cells each squared distance stands."""
-    for b in range(count):
-        root = math.sqrt(math.sqrt(math.sqrt(squared[b]) * inverse_range))
-        out[b] = min(root * cells, float(cells))
+@vectorised
+def _length(block, a):
+    return (min(a, block.stop) if block.below else block.stop) - block.start
 
 
-@compiled
-def _correlations(squared, count, inverse_range, coefficients, out):
-    """Write the tabulated correlation at each of ``count`` squared distances."""
-    # The last row is zero: everything beyond the range.
-    _positions(squared, count, inverse_range, coefficients.shape[0] - 1, out)
-    for b in range(count):
-        k = int(out[b])
-        u = out[b] - k
+@vectorised
+def _capacity(offsets):
+    """Return how many pairs are worked on together: one row of the longest task at least."""
+    capacity = _TILE
+    for j in range(offsets.shape[0] - 1):
+        capacity = max(capacity, offsets[j + 1] - offsets[j])
+    return capacity
+
+
+@vectorised
+def _square_distances(block, a, first, last, out):
+    """Write the squared distances, in one group of columns, of a row of a block."""
+    count = out.shape[0]
+    for c in range(first, last):
+        x = block.points[c, a]
+        # A slice, because start + b, for all that numba knows, might count from the end.
+        column = block.inputs[c, block.start : block.start + count]
+        if c == first:
+            for b in range(count):
+                out[b] = (x - column[b]) * (x - column[b])
+        else:
+            for b in range(count):
+                out[b] += (x - column[b]) * (x - column[b])
+
+
+@vectorised
+def _pack(block, head, end, groups, roots):
+    """Write the fourth roots of the distances of whole rows from ``head`` on, one after another.
+
+    Returns the row that did not fit any more, and the number of pairs.
+    """
+    a, size = head, 0
+    while a < end and size + _length(block, a) <= roots.shape[1]:
+        count = _length(block, a)
+        for g in range(groups.shape[0] - 1):
+            _square_distances(block, a, groups[g], groups[g + 1], roots[g, size : size + count])
+        a, size = a + 1, size + count
+    for g in range(groups.shape[0] - 1):
+        _take_fourth_roots(roots[g], size)
+    return a, size
+
+
+@vectorised
+def _take_fourth_roots(distances, size):
+    """Replace distances, given squared, by their fourth roots."""
+    for b in range(size):
+        distances[b] = math.sqrt(math.sqrt(math.sqrt(distances[b])))
+
+
+@vectorised
+def _stretch(inverse_range, cells):
+    """Return what turns the fourth root of a distance into a position on a table."""
+    return cells * math.sqrt(math.sqrt(inverse_range))
+
+
+@vectorised
+def _position(root, stretch, cells):
+    """Return the position on a table, its cell, and where in the cell it is.
+
+    The row after the last cell is zero, for all that is beyond the range. Cells are unsigned,
+    because a negative index would count from the end, and of 32 bits, which vectors have.
+    """
+    position = root * stretch
+    position = position if position < cells else float(cells)
+    cell = np.int32(position)
+    return position, np.uint32(cell), position - cell
+
+
+@vectorised
+def _multiply(roots, size, stretch, coefficients, out):
+    """Multiply ``out`` by the tabulated correlation of each pair."""
+    cells = coefficients.shape[0] - 1
+    for b in range(size):
+        _, k, u = _position(roots[b], stretch, cells)
         c = coefficients[k]
-        out[b] = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
+        out[b] *= c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
 
 
-@compiled
+@vectorised
 def interpolate(squared, inverse_range, coefficients, out):
     """Write a tabulated function at each squared distance to ``out``."""
-    _correlations(squared, squared.shape[0], inverse_range, coefficients, out)
+    roots = squared.copy()
+    _take_fourth_roots(roots, roots.shape[0])
+    out[:] = 1.0
+    stretch = _stretch(inverse_range, coefficients.shape[0] - 1)
+    _multiply(roots, roots.shape[0], stretch, coefficients, out)
 
 
-@compiled
-def _signal_row(point, inputs, start, stop, high, low, state, work, out):
-    """Write the signal's covariance of one point with columns ``start:stop`` of one task."""
-    count = stop - start
-    n_groups = state.groups.shape[0] - 1
-    for g in range(n_groups):
-        first, last = state.groups[g], state.groups[g + 1]
-        _square_distances(point, inputs, first, last, start, stop, work[2 + g])
-    for b in range(count):
-        out[b] = 0.0
+@vectorised
+def _signal(roots, size, high, low, state, work):
+    """Write the signal's covariance of each pair to the first row of ``work``, of two."""
+    cells = state.coefficients.shape[1] - 1
     for q in range(state.amplitudes.shape[0]):
+        product = work[min(q, 1)]
         amplitude = state.amplitudes[q, high, low]
-        product, factor = work[0], work[1]
-        for g in range(n_groups):
+        for b in range(size):
+            product[b] = amplitude
+        for g in range(state.groups.shape[0] - 1):
             t = state.tables[q, g, high, low]
-            target = product if g == 0 else factor
-            _correlations(work[2 + g], count, state.ranges[t], state.coefficients[t], target)
-            if g > 0:
-                for b in range(count):
-                    product[b] *= factor[b]
+            stretch = _stretch(state.ranges[t], cells)
+            _multiply(roots[g], size, stretch, state.coefficients[t], product)
+        if q > 0:
+            for b in range(size):
+                work[0, b] += work[1, b]
+
+
+@vectorised
+def _unpack(values, block, head, tail, nugget, row_sites, sites, out):
+    """Write values of pairs to their rows of the matrix, and add the nugget at common sites."""
+    at = 0
+    for a in range(head, tail):
+        count = _length(block, a)
+        row = out[a, block.start : block.start + count]
+        own = values[at : at + count]
         for b in range(count):
-            out[b] += amplitude * product[b]
+            row[b] = own[b]
+        if nugget != 0.0 and row_sites[a] >= 0:
+            site, others = row_sites[a], sites[block.start : block.start + count]
+            for b in range(count):
+                row[b] += nugget if others[b] == site else 0.0
+        at += count
 
 
-@compiled
-def _add_nugget(nugget, site, sites, start, stop, out):
-    for b in range(stop - start):
-        if sites[start + b] == site:
-            out[b] += nugget
-
-
-@compiled
-def fill_lower(inputs, sites, offsets, state, out):
-    """Fill the lower triangle of the covariance of all observations; the diagonal is one.
-
-    Parameters
-    ----------
-    inputs : ndarray (d, n)
-    sites : ndarray (n,), int64
-        Number of each observation's site.
-    offsets : ndarray (t + 1,), int64
-    state : CovarianceState
-    out : ndarray (n, n)
-    """
-    point = np.empty(inputs.shape[0])
-    work = np.empty((2 + state.groups.shape[0] - 1, inputs.shape[1]))
-    for i in range(offsets.shape[0] - 1):
-        for a in range(offsets[i], offsets[i + 1]):
-            point[:] = inputs[:, a]
-            for j in range(i + 1):
-                start = offsets[j]
-                stop = a if j == i else offsets[j + 1]
-                row = out[a, start:stop]
-                _signal_row(point, inputs, start, stop, i, j, state, work, row)
-                _add_nugget(state.nugget[i, j], sites[a], sites, start, stop, row)
-            out[a, a] = 1.0
-
-
-@compiled
-def fill_cross(targets, target_sites, task, inputs, sites, offsets, state, nugget, out):
-    """Fill the covariance (m, n) of one task at the targets with all observations.
+@vectorised
+def fill(targets, target_sites, target_offsets, inputs, sites, offsets, below, nugget, state, out):
+    """Fill the covariance of targets with inputs, both sorted by task.
 
     Parameters
     ----------
     targets : ndarray (d, m)
     target_sites : ndarray (m,), int64
-        Number of each target's site; -1 where it is no site of the data. It is read only where
-        the nugget counts.
-    task : int
-    inputs, sites, offsets, state
-        As in :func:`fill_lower`.
+        Number of each target's site; -1 where it is no site of the data.
+    target_offsets : ndarray (t + 1,), int64
+    inputs, sites, offsets
+        The same for the n observations.
+    below : bool
+        Whether the targets are the inputs and only what is below the diagonal is filled.
     nugget : bool
-        Whether the nugget counts, where target and observation are at one site.
+        Whether the nugget counts, where two are at one site. If not, no site is read.
+    state : CovarianceState
     out : ndarray (m, n)
     """
-    point = np.empty(inputs.shape[0])
-    work = np.empty((2 + state.groups.shape[0] - 1, inputs.shape[1]))
-    for a in range(targets.shape[1]):
-        point[:] = targets[:, a]
-        for j in range(offsets.shape[0] - 1):
-            start, stop = offsets[j], offsets[j + 1]
-            row = out[a, start:stop]
-            _signal_row(point, inputs, start, stop, max(task, j), min(task, j), state, work, row)
-            if nugget and target_sites[a] >= 0:
-                _add_nugget(state.nugget[task, j], target_sites[a], sites, start, stop, row)
+    capacity = _capacity(offsets)
+    roots, work = np.empty((state.groups.shape[0] - 1, capacity)), np.empty((2, capacity))
+    for i in range(offsets.shape[0] - 1):
+        for j in range(i + 1 if below else offsets.shape[0] - 1):
+            block = _Block(targets, inputs, offsets[j], offsets[j + 1], below)
+            head, end = target_offsets[i], target_offsets[i + 1]
+            while head < end:
+                tail, size = _pack(block, head, end, state.groups, roots)
+                _signal(roots, size, max(i, j), min(i, j), state, work)
+                shared = state.nugget[i, j] if nugget else 0.0
+                _unpack(work[0], block, head, tail, shared, target_sites, sites, out)
+                head = tail
 
 
-@compiled
-def _correlations_and_slopes(positions, count, coefficients, value, slope):
-    r"""Write the tabulated correlation and its logarithmic slope :math:`r \kappa'(r)`."""
-    for b in range(count):
-        position = positions[b]
-        k = int(position)
-        u = position - k
+@vectorised
+def _weighted_sums(weights, roots, size, stretch, coefficients):
+    r"""Return the sums of weights times correlation, and times its slope by log distance."""
+    cells = coefficients.shape[0] - 1
+    by_value, by_slope = 0.0, 0.0
+    for b in range(size):
+        position, k, u = _position(roots[b], stretch, cells)
         c = coefficients[k]
-        value[b] = c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
-        derivative = c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * 5 * c[5])))
-        slope[b] = 0.25 * position * derivative
+        # Horner's scheme for the polynomial and its derivative together.
+        value = c[4] + u * c[5]
+        slope = value + u * c[5]
+        value = c[3] + u * value
+        slope = value + u * slope
+        value = c[2] + u * value
+        slope = value + u * slope
+        value = c[1] + u * value
+        slope = value + u * slope
+        value = c[0] + u * value
+        by_value += weights[b] * value
+        by_slope += weights[b] * position * slope
+    return by_value, 0.25 * by_slope
 
 
-@compiled
-def _weighted_sensitivity(positions, count, coefficients, weights):
-    r"""Sum of weights times a cubic table of :math:`\partial\kappa / \partial\log l`."""
+@vectorised
+def _weighted_sensitivity(weights, roots, size, stretch, coefficients):
+    r"""Return the sum of weights times a cubic table of the derivative by a log length."""
+    cells = coefficients.shape[0] - 1
     total = 0.0
-    for b in range(count):
-        k = int(positions[b])
-        u = positions[b] - k
+    for b in range(size):
+        _, k, u = _position(roots[b], stretch, cells)
         c = coefficients[k]
         total += weights[b] * (c[0] + u * (c[1] + u * (c[2] + u * c[3])))
     return total
 
 
-@compiled
-def _contract_scaling(weights, point, inputs, first, last, start, count, scaling):
-    """Add the derivative by the log scale of each column of one group."""
-    for c in range(first, last):
-        total = 0.0
-        for b in range(count):
-            delta = point[c] - inputs[c, start + b]
-            total += weights[b] * delta * delta
-        scaling[c] += total
+@vectorised
+def _add_pull(weights, roots, size, stretch, coefficients, amplitude, pull):
+    """Add weights times the derivative by the log squared distance, over the squared distance."""
+    cells = coefficients.shape[0] - 1
+    for b in range(size):
+        position, k, u = _position(roots[b], stretch, cells)
+        c = coefficients[k]
+        slope = c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * 5 * c[5])))
+        squared = roots[b] ** 8
+        if squared > 0.0:
+            pull[b] -= amplitude * 0.25 * weights[b] * position * slope / squared
 
 
-@compiled
-def _contract_row(weights, point, inputs, start, count, low, high, state, by, work):
-    """Contract the weights of one point against ``count`` columns of one task.
+@vectorised
+def _contract_tile(roots, size, low, high, state, by, work, pull):
+    """Contract the weights in the first row of ``work`` against the derivatives of the signal.
 
-    The pair of tasks is (low, high), low <= high. The rows of ``work`` are one for the weights of
-    a group, and four for each group.
+    The pair of tasks is (low, high), low <= high. What the scales of columns need is left in
+    ``pull``, for each group.
     """
-    n_groups = state.groups.shape[0] - 1
-    cells = state.coefficients.shape[1] - 1
-    others, work = work[0], work[1:]
-    squared, positions = work[:n_groups], work[n_groups : 2 * n_groups]
-    values, slopes = work[2 * n_groups : 3 * n_groups], work[3 * n_groups :]
-    for g in range(n_groups):
-        first, last = state.groups[g], state.groups[g + 1]
-        _square_distances(point, inputs, first, last, start, start + count, squared[g])
+    n_groups, cells = state.groups.shape[0] - 1, state.coefficients.shape[1] - 1
+    weights, others = work[0], work[1]
     for q in range(state.amplitudes.shape[0]):
         amplitude = state.amplitudes[q, high, low]
         for g in range(n_groups):
-            t = state.tables[q, g, high, low]
-            _positions(squared[g], count, state.ranges[t], cells, positions[g])
-            _correlations_and_slopes(
-                positions[g], count, state.coefficients[t], values[g], slopes[g]
-            )
-        for g in range(n_groups):
-            t = state.tables[q, g, high, low]
-            for b in range(count):
+            for b in range(size):
                 others[b] = weights[b]
             for h in range(n_groups):
                 if h != g:
-                    for b in range(count):
-                        others[b] *= values[h, b]
+                    t = state.tables[q, h, high, low]
+                    stretch = _stretch(state.ranges[t], cells)
+                    _multiply(roots[h], size, stretch, state.coefficients[t], others)
+            t = state.tables[q, g, high, low]
+            stretch, table = _stretch(state.ranges[t], cells), state.coefficients[t]
+            total, slope = _weighted_sums(others, roots[g], size, stretch, table)
             if g == 0:
-                total = 0.0
-                for b in range(count):
-                    total += others[b] * values[0, b]
                 by.amplitudes[q, high, low] += total
-            total = 0.0
-            for b in range(count):
-                total += others[b] * slopes[g, b]
-            by.slope[t] += amplitude * total
+            by.slope[t] += amplitude * slope
             if low != high:
                 by.sensitivity[t] += amplitude * _weighted_sensitivity(
-                    positions[g], count, state.sensitivities[t], others
+                    others, roots[g], size, stretch, state.sensitivities[t]
                 )
             if state.scaled:
+                _add_pull(others, roots[g], size, stretch, table, amplitude, pull[g])
+
+
+@vectorised
+def _contract_scaling(block, head, tail, groups, pull, scaling):
+    """Add the derivatives by the log scale of each column, and set ``pull`` to zero."""
+    at = 0
+    for a in range(head, tail):
+        count = _length(block, a)
+        for g in range(groups.shape[0] - 1):
+            weights = pull[g, at : at + count]
+            for c in range(groups[g], groups[g + 1]):
+                x, column = block.points[c, a], block.inputs[c, block.start : block.start + count]
+                total = 0.0
                 for b in range(count):
-                    if squared[g, b] > 0.0:
-                        others[b] *= -amplitude * slopes[g, b] / squared[g, b]
-                    else:
-                        others[b] = 0.0
-                first, last = state.groups[g], state.groups[g + 1]
-                _contract_scaling(others, point, inputs, first, last, start, count, by.scaling)
+                    total += weights[b] * (x - column[b]) * (x - column[b])
+                scaling[c] += total
+            for b in range(count):
+                weights[b] = 0.0
+        at += count
 
 
-@compiled
-def contract_lower(inverse, alpha, inputs, sites, offsets, state, by):
-    r"""Contract :math:`K^{-1} - \alpha\alpha'` with every derivative of K in one pass over pairs.
+@vectorised
+def _pack_weights(weights, alpha, sites, block, head, tail, out):
+    """Write the weights of whole rows one after another; return their sum at common sites."""
+    at, shared = 0, 0.0
+    for a in range(head, tail):
+        count = _length(block, a)
+        columns = slice(block.start, block.start + count)
+        row, own = weights[a, columns], out[at : at + count]
+        for b in range(count):
+            own[b] = row[b]
+        if block.below:
+            score, scores, site, others = alpha[a], alpha[columns], sites[a], sites[columns]
+            for b in range(count):
+                own[b] -= score * scores[b]
+            for b in range(count):
+                shared += own[b] if others[b] == site else 0.0
+        at += count
+    return shared
 
-    The diagonal is left out: it is one whatever the parameters are.
+
+@vectorised
+def contract(weights, alpha, targets, target_offsets, inputs, sites, offsets, below, state, by):
+    r"""Contract weights with every derivative of a covariance, in one pass over pairs.
+
+    Where the targets are the inputs the weights are :math:`W - \alpha\alpha'`, only what is below
+    the diagonal counts (it is one whatever the parameters are), and the covariance has a nugget.
+    Elsewhere the weights are W and the covariance is that of the signal.
 
     Parameters
     ----------
-    inverse : ndarray (n, n)
-        :math:`K^{-1}`, of which only the strictly lower triangle is read.
+    weights : ndarray (m, n)
+        W.
     alpha : ndarray (n,)
-    inputs, sites, offsets, state
-        As in :func:`fill_lower`.
+        It is read below the diagonal only, and so are ``sites``.
+    targets, target_offsets, inputs, sites, offsets, below, state
+        As in :func:`fill`.
     by : Contraction
         What to add to.
     """
-    n_groups = state.groups.shape[0] - 1
-    n = inputs.shape[1]
-    point = np.empty(inputs.shape[0])
-    weights = np.empty(n)
-    work = np.empty((1 + 4 * n_groups, n))
+    n_groups, capacity = state.groups.shape[0] - 1, _capacity(offsets)
+    roots, pull = np.empty((n_groups, capacity)), np.zeros((n_groups, capacity))
+    work = np.empty((2, capacity))
     for i in range(offsets.shape[0] - 1):
-        for a in range(offsets[i], offsets[i + 1]):
-            point[:] = inputs[:, a]
-            for j in range(i + 1):
-                start = offsets[j]
-                count = (a if j == i else offsets[j + 1]) - start
-                total = 0.0
-                for b in range(count):
-                    weights[b] = inverse[a, start + b] - alpha[a] * alpha[start + b]
-                for b in range(count):
-                    if sites[start + b] == sites[a]:
-                        total += weights[b]
-                by.nugget[i, j] += total
-                _contract_row(weights, point, inputs, start, count, j, i, state, by, work)
-
-
-@compiled
-def contract_cross(weights, targets, target_offsets, inputs, offsets, state, by):
-    """Contract weights (m, n) with every derivative of a signal covariance between two sets.
-
-    Both sets are sorted by task. The covariance has no nugget; where both sets are the same, every
-    pair is met twice and the diagonal counts. The other arguments are those of
-    :func:`contract_lower`.
-    """
-    n_groups = state.groups.shape[0] - 1
-    point = np.empty(inputs.shape[0])
-    work = np.empty((1 + 4 * n_groups, inputs.shape[1]))
-    for i in range(target_offsets.shape[0] - 1):
-        for a in range(target_offsets[i], target_offsets[i + 1]):
-            point[:] = targets[:, a]
-            for j in range(offsets.shape[0] - 1):
-                start, stop = offsets[j], offsets[j + 1]
-                low, high, row = min(i, j), max(i, j), weights[a, start:stop]
-                _contract_row(row, point, inputs, start, stop - start, low, high, state, by, work)
+        for j in range(i + 1 if below else offsets.shape[0] - 1):
+            block = _Block(targets, inputs, offsets[j], offsets[j + 1], below)
+            head, end = target_offsets[i], target_offsets[i + 1]
+            while head < end:
+                tail, size = _pack(block, head, end, state.groups, roots)
+                by.nugget[i, j] += _pack_weights(weights, alpha, sites, block, head, tail, work[0])
+                _contract_tile(roots, size, min(i, j), max(i, j), state, by, work, pull)
+                if state.scaled:
+                    _contract_scaling(block, head, tail, state.groups, pull, by.scaling)
+                head = tail

@@ -22,7 +22,7 @@ __all__ = [
     "signal",
 ]
 
-_NO_SITES = np.empty(0, np.int64)
+_NO_SITES, _NO_SCORES = np.empty(0, np.int64), np.empty(0)
 
 
 def _floats(array: FloatArray) -> FloatArray:
@@ -77,14 +77,11 @@ def lower(
     ndarray (n, n)
         What stands above the diagonal is left as it was.
     """
-    out = np.empty((inputs.shape[1], inputs.shape[1]))
-    pairs.fill_lower(
-        _floats(inputs),
-        _ints(sites),
-        _ints(offsets),
-        _ready(state),
-        out,
-    )
+    n = inputs.shape[1]
+    out = np.empty((n, n))
+    inputs, sites, offsets = _floats(inputs), _ints(sites), _ints(offsets)
+    pairs.fill(inputs, sites, offsets, inputs, sites, offsets, True, True, _ready(state), out)
+    out.flat[:: n + 1] = 1.0
     return out
 
 
@@ -123,21 +120,10 @@ def cross(
                 "Give the number of each target's site, or nugget=False."
             )
         target_sites = _NO_SITES
-    if out is None:
-        out = np.empty((targets.shape[1], inputs.shape[1]))
-    rows = out[: targets.shape[1]]
-    pairs.fill_cross(
-        _floats(targets),
-        _ints(target_sites),
-        task,
-        _floats(inputs),
-        _ints(sites),
-        _ints(offsets),
-        _ready(state),
-        nugget,
-        rows,
+    own = np.where(np.arange(len(offsets)) <= task, 0, targets.shape[1])
+    return _rectangle(
+        state, targets, target_sites, own, inputs, sites, offsets, nugget=nugget, out=out
     )
-    return rows
 
 
 def signal(
@@ -148,12 +134,39 @@ def signal(
     offsets: IntArray,
 ) -> FloatArray:
     """Return the signal's covariance (m, n) between two sets, both scaled and sorted by task."""
-    out = np.empty((targets.shape[1], inputs.shape[1]))
-    for task in range(len(target_offsets) - 1):
-        rows = slice(int(target_offsets[task]), int(target_offsets[task + 1]))
-        own = np.require(targets[:, rows], np.float64, ["C", "W"])
-        cross(state, own, None, task, inputs, _NO_SITES, offsets, nugget=False, out=out[rows])
-    return out
+    return _rectangle(
+        state, targets, _NO_SITES, target_offsets, inputs, _NO_SITES, offsets, nugget=False
+    )
+
+
+def _rectangle(
+    state: CovarianceState,
+    targets: FloatArray,
+    target_sites: IntArray,
+    target_offsets: IntArray,
+    inputs: FloatArray,
+    sites: IntArray,
+    offsets: IntArray,
+    *,
+    nugget: bool,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    if out is None:
+        out = np.empty((targets.shape[1], inputs.shape[1]))
+    rows = out[: targets.shape[1]]
+    pairs.fill(
+        _floats(targets),
+        _ints(target_sites),
+        _ints(target_offsets),
+        _floats(inputs),
+        _ints(sites),
+        _ints(offsets),
+        False,
+        nugget,
+        _ready(state),
+        rows,
+    )
+    return rows
 
 
 def no_contraction(state: CovarianceState) -> Contraction:
@@ -182,12 +195,16 @@ def contract_lower(
     :func:`lower`.
     """
     by = no_contraction(state)
-    pairs.contract_lower(
+    inputs, offsets = _floats(inputs), _ints(offsets)
+    pairs.contract(
         _floats(inverse),
         _floats(alpha),
-        _floats(inputs),
+        inputs,
+        offsets,
+        inputs,
         _ints(sites),
-        _ints(offsets),
+        offsets,
+        True,
         _ready(state),
         by,
     )
@@ -204,12 +221,15 @@ def add_signal_contraction(
     offsets: IntArray,
 ) -> None:
     """Add the contraction of weights (m, n) with the derivatives of :func:`signal`."""
-    pairs.contract_cross(
+    pairs.contract(
         _floats(weights),
+        _NO_SCORES,
         _floats(targets),
         _ints(target_offsets),
         _floats(inputs),
+        _NO_SITES,
         _ints(offsets),
+        False,
         _ready(state),
         by,
     )
