@@ -8,14 +8,16 @@ import xarray as xr
 from strategies import count_computes
 
 from xcopula.errors import CoordinateError
-from xcopula.labels.observations import observe
+from xcopula.labels.observations import describe, gather, observe
+from xcopula.marginals import by, regress
 
 
 def assert_same(left, right) -> None:
     """Compare two observations in all that a fit reads."""
     assert left.names == right.names
     assert left.coordinates == right.coordinates
-    np.testing.assert_array_equal(left.sites, right.sites)
+    np.testing.assert_array_equal(left.positions, right.positions)
+    np.testing.assert_array_equal(left.sample.sites, right.sample.sites)
     np.testing.assert_array_equal(left.sample.inputs, right.sample.inputs)
     np.testing.assert_array_equal(left.sample.values, right.sample.values)
     np.testing.assert_array_equal(left.sample.offsets, right.sample.offsets)
@@ -39,15 +41,18 @@ class TestSample:
         seen = observe(sites, ["metal", "proxy"])
         assert np.diff(seen.sample.offsets).tolist() == [40, 60]
         np.testing.assert_array_equal(seen.sample.values[:40], sites["metal"].values[:40])
-        np.testing.assert_array_equal(seen.sites[40:, 0], sites["x"].values)
+        np.testing.assert_array_equal(seen.positions[40:, 0], sites["x"].values)
         assert np.isfinite(seen.sample.inputs).all()
         assert np.ptp(seen.sample.inputs, axis=1).max() == pytest.approx(1.0)
 
     def test_attributes_are_copies(self, sites):
         """The model keeps the attributes of its variables, not a view of them."""
         seen = observe(sites, ["metal"])
-        assert seen.attrs[0] == sites["metal"].attrs
-        assert seen.attrs[0] is not sites["metal"].attrs
+        (variable,) = seen.variables
+        assert variable.attrs == sites["metal"].attrs
+        assert variable.attrs is not sites["metal"].attrs
+        assert variable.name == "metal"
+        assert variable.dims == ("site",)
 
     def test_a_grid_gives_the_sample_of_its_stacked_points(self, gridded):
         """Gridded variables, in any order of dims, equal the same points stacked."""
@@ -58,8 +63,8 @@ class TestSample:
         assert_same(direct, observe(stacked.reset_index("cell"), names, ["x", "y"]))
         assert direct.sample.size == 57
         mixed = observe(gridded, names)
-        assert set(map(tuple, np.column_stack([mixed.sites, mixed.sample.values]))) == set(
-            map(tuple, np.column_stack([direct.sites, direct.sample.values]))
+        assert set(map(tuple, np.column_stack([mixed.positions, mixed.sample.values]))) == set(
+            map(tuple, np.column_stack([direct.positions, direct.sample.values]))
         )
 
     @pytest.mark.filterwarnings("ignore:The sites of 'b' do not overlap:UserWarning")
@@ -68,12 +73,12 @@ class TestSample:
         a = gridded["a"].assign_coords(height=2.0)
         b = gridded["b"].assign_coords(height=10.0)
         seen = observe({"a": a, "b": b}, ["a", "b"], {"plane": ["x", "y"], "up": "height"})
-        assert set(seen.sites[: seen.sample.offsets[1], 2]) == {2.0}
-        assert set(seen.sites[seen.sample.offsets[1] :, 2]) == {10.0}
+        assert set(seen.positions[: seen.sample.offsets[1], 2]) == {2.0}
+        assert set(seen.positions[seen.sample.offsets[1] :, 2]) == {10.0}
         turned = gridded.assign_coords(u=gridded["x"] + gridded["y"], w=gridded["x"] - gridded["y"])
         seen = observe(turned, ["a"], ["u", "w"])
         raw = observe(gridded, ["a"])
-        np.testing.assert_allclose(seen.sites[:, 0], raw.sites.sum(axis=1))
+        np.testing.assert_allclose(seen.positions[:, 0], raw.positions.sum(axis=1))
 
     def test_a_mapping_of_dataarrays_equals_the_dataset(self, sites):
         """Variables may live apart, on dims of the same name and other sizes."""
@@ -102,6 +107,75 @@ class TestSample:
         xr.testing.assert_identical(sites, before)
 
 
+class TestSites:
+    def test_variables_meet_where_they_share_a_site(self, sites):
+        """The number of a site is the same for all variables; there are as many as places."""
+        seen = observe(sites, ["metal", "proxy"])
+        sample = seen.sample
+        np.testing.assert_array_equal(sample.sites[:40], sample.sites[40:80])
+        assert len(set(sample.sites)) == 60
+
+    def test_targets_know_the_sites_they_stand_at(self, sites):
+        """Numbers of the data where there are data, none elsewhere and where a place is unknown."""
+        seen = observe(sites, ["metal", "proxy"])
+        x, y = sites["x"].values, sites["y"].values
+        targets = seen.targets([np.r_[x[[7, 50]], 1.5, np.nan], np.r_[y[[7, 50]], 1.5, 1.0]])
+        np.testing.assert_array_equal(targets.sites[:2], seen.sample.sites[[7, 40 + 50]])
+        np.testing.assert_array_equal(targets.sites[2:], -1)
+        np.testing.assert_allclose(targets.inputs[:, 0], seen.sample.inputs[:, 7], rtol=1e-12)
+
+    def test_two_values_at_one_site_are_refused(self, sites):
+        """By name and place, also where the places differ by rounding alone."""
+        again = sites.isel(site=[3])
+        for factor in (1.0, 1.0 + 1e-15):
+            moved = again.assign_coords(x=(again["x"] * factor).assign_attrs(again["x"].attrs))
+            twice = xr.concat([sites, moved], "site")
+            for name in ("metal", "proxy"):
+                with pytest.raises(
+                    ValueError, match=rf"'{name}' has several values at 1 of its sites \(first: x="
+                ):
+                    observe(twice, [name])
+
+    def test_one_of_several_variables_may_have_two(self, sites):
+        """The variable that has them is named, not the one that has not."""
+        twice = xr.concat([sites["proxy"], sites["proxy"].isel(site=[3])], "site")
+        with pytest.raises(ValueError, match="'proxy' has several values at 1 of its sites"):
+            observe({"metal": sites["metal"], "proxy": twice}, ["metal", "proxy"])
+
+
+class TestVariables:
+    def test_describe_what_was_read(self, sloped):
+        """Names, attributes, dims and the fields of laws, with the groups that were seen."""
+        data = sloped.assign_coords(side=("site", np.where(sloped["x"] > 2.0, "east", "west")))
+        laws = [by("side", "normal"), regress("normal", on="height")]
+        seen = observe(data, ["metal", "proxy"], laws=laws)
+        metal, proxy = seen.variables
+        assert seen.names == ("metal", "proxy")
+        assert [f.name for f in metal.fields] == ["side"]
+        assert metal.labels == {"side": ("east", "west")}
+        assert [f.name for f in proxy.fields] == ["height"]
+        assert proxy.labels == {}
+        np.testing.assert_array_equal(seen.sample.covariates_of(1)[:, 0], data["height"])
+
+    def test_can_be_described_before_they_are_read(self, sloped):
+        """From labels alone: groups are learnt later."""
+        laws = [by("height", "normal"), None]
+        arrays, system = gather(sloped.chunk(), ["metal", "proxy"], laws=laws, load=False)
+        metal, proxy = describe(arrays, laws, system)
+        assert (metal.name, metal.dims) == ("metal", ("site",))
+        assert metal.attrs == sloped["metal"].attrs
+        assert metal.fields[0].groups == ()
+        assert proxy.fields == ()
+
+    def test_arrays_among_the_attributes_are_copies(self, sites):
+        """A model closes its arrays; those of the user stay open."""
+        valid = np.array([0.0, 9.0])
+        data = sites.assign(metal=sites["metal"].assign_attrs(valid_range=valid))
+        kept = observe(data, ["metal"]).variables[0].attrs["valid_range"]
+        np.testing.assert_array_equal(kept, valid)
+        assert not np.shares_memory(kept, valid)
+
+
 class TestDask:
     def test_computed_exactly_once(self, sites):
         """Lazy variables, with lazy coordinates, are computed in one go."""
@@ -127,7 +201,7 @@ class TestErrors:
     def test_data_of_a_wrong_type(self, data):
         """Anything but a Dataset or a mapping is refused by type."""
         with pytest.raises(
-            TypeError, match="`data` is a Dataset or a mapping of DataArrays, found"
+            TypeError, match="`data` must be a Dataset or a mapping of DataArrays, found"
         ):
             observe(data, ["a"])
 
@@ -208,7 +282,7 @@ class TestErrors:
         names, attrs = ["metal", "proxy"], {"units": "m", "axis": "X"}
         metres = sites["proxy"].assign_coords(x=("site", 1000.0 * sites["x"].values, attrs))
         seen = observe({"metal": sites["metal"], "proxy": metres}, names)
-        np.testing.assert_allclose(seen.sites, observe(sites, names).sites, rtol=1e-15)
+        np.testing.assert_allclose(seen.positions, observe(sites, names).positions, rtol=1e-15)
         strange = sites["proxy"].assign_coords(x=metres["x"].assign_attrs(units="s"))
         with pytest.raises(
             CoordinateError, match=r"Variable 'proxy': Coordinate 'x' is in 's', .*'x' in 'km'"

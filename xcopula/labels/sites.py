@@ -8,12 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.labels.coordinates import CoordinateSystem
+from xcopula.labels.coordinates.groups import Tolerance
 from xcopula.process import Sites, number_sites
 
 __all__ = ["find_sites"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+# Of the smallest distance: a site midway between two is neither of them.
+_LESS = 0.99
 
 
 def find_sites(
@@ -22,7 +26,9 @@ def find_sites(
     """Number the sites of some variables.
 
     Coordinates that differ by the rounding of single precision are one site. Where the sites of
-    one variable lie closer than that, half their smallest distance tells sites apart.
+    one variable lie closer than that, just under half their smallest distance tells sites apart,
+    or less of it if there are more than two variables: two sites of one variable are then never
+    joined by a chain of sites of the others.
 
     Parameters
     ----------
@@ -38,19 +44,24 @@ def find_sites(
     """
     both = system.tolerance(list(np.concatenate(positions).T))
     each = [system.places(list(p.T)) for p in positions]
-    share = min(_closest(places, both.most, both.least) for places in each)
+    links = max(2, len(each))
+    closest = min(_closest(places, both, links / _LESS) for places in each)
+    share = min(1.0, _LESS * closest / links)
     tolerance = np.maximum(both.most * share, both.least)
     sites, numbers = number_sites(np.concatenate(each, axis=1), tolerance)
     return sites, np.split(numbers, np.cumsum([len(p) for p in positions])[:-1])
 
 
-def _closest(places: FloatArray, most: FloatArray, least: FloatArray) -> float:
-    """Return half the smallest distance between sites of a variable, in tolerances; at most one."""
+def _closest(places: FloatArray, tolerance: Tolerance, reach: float) -> float:
+    """Return the smallest distance between sites of a variable, in units of the most tolerance.
+
+    Infinite where it is more than ``reach``.
+    """
     from scipy.spatial import cKDTree
 
-    sites, _ = number_sites(places, least)
+    sites, _ = number_sites(places, tolerance.least)
     _, first = np.unique(sites.numbers, return_index=True)
-    points = (sites.places[:, first] / most[:, None]).T
+    points = (sites.places[:, first] / tolerance.most[:, None]).T
     tree = cKDTree(points, balanced_tree=False, compact_nodes=False)
-    distance, _ = tree.query(points, k=[2], p=np.inf, distance_upper_bound=2.0)
-    return min(1.0, 0.5 * float(distance.min()))
+    distance, _ = tree.query(points, k=[2], p=np.inf, distance_upper_bound=reach)
+    return float(distance.min())
