@@ -228,14 +228,14 @@ def prepare(how, process, sample, theta, solver=None):
     return how.prepare(process, theta, sample)
 
 
-def objective(how, process, sample, theta):
+def objective(how, process, sample, theta, solver=None):
     """Return value and gradient of a method, or a solver, made for a sample and asked once."""
-    return how.objective(process, sample, prepare(how, process, sample, theta), theta)
+    return how.objective(process, sample, prepare(how, process, sample, theta, solver), theta)
 
 
-def condition(how, process, sample, theta):
+def condition(how, process, sample, theta, solver=None):
     """Condition by a method, or a solver, that is made for a sample."""
-    return how.condition(process, sample, prepare(how, process, sample, theta), theta)
+    return how.condition(process, sample, prepare(how, process, sample, theta, solver), theta)
 
 
 def parts(sample):
