@@ -7,21 +7,30 @@ a valid correlation matrix, and zero gives the identity.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
-from xcopula.kernels.base import FloatArray
+from xcopula.kernels.base import FloatArray, IntArray
 
 __all__ = ["correlation", "correlation_pullback", "parameters_of"]
+
+
+@functools.cache
+def _below(tasks: int) -> tuple[IntArray, IntArray]:
+    """Return the indices of the strictly lower entries; numpy takes longer than all the rest."""
+    rows, columns = np.tril_indices(tasks, -1)
+    return rows, columns
 
 
 def _factor(a: FloatArray, tasks: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the Cholesky factor, the partial correlations and what is left of each row."""
     z = np.zeros((tasks, tasks))
-    z[np.tril_indices(tasks, -1)] = np.tanh(a)
+    z[_below(tasks)] = np.tanh(a)
     left = np.ones((tasks, tasks))
     left[:, 1:] = np.cumprod(np.sqrt(1.0 - z**2), axis=1)[:, :-1]
-    factor = np.tril(z * left, -1)
-    factor[np.diag_indices(tasks)] = np.diagonal(left)
+    factor = z * left
+    factor.flat[:: tasks + 1] = left.diagonal()
     return factor, z, left
 
 
@@ -29,20 +38,21 @@ def correlation(a: FloatArray, tasks: int) -> FloatArray:
     """Return the correlation matrix (t, t) of t (t - 1) / 2 unconstrained parameters."""
     factor, _, _ = _factor(a, tasks)
     matrix = factor @ factor.T
-    np.fill_diagonal(matrix, 1.0)
+    matrix.flat[:: tasks + 1] = 1.0
     return matrix
 
 
 def correlation_pullback(a: FloatArray, tasks: int, by_matrix: FloatArray) -> FloatArray:
     """Turn derivatives by the strictly lower entries of the matrix into those by ``a``."""
     factor, z, left = _factor(a, tasks)
-    lower = np.tril(by_matrix, -1)
+    lower = np.zeros((tasks, tasks))
+    lower[_below(tasks)] = by_matrix[_below(tasks)]
     by_factor = (lower + lower.T) @ factor
     # A row's later entries all carry the factor sqrt(1 - z_ik^2): d/da gives -z_ik each.
     after = np.cumsum((by_factor * factor)[:, ::-1], axis=1)[:, ::-1]
     gradient = (1.0 - z**2) * left * by_factor
     gradient[:, :-1] -= z[:, :-1] * after[:, 1:]
-    return np.asarray(gradient[np.tril_indices(tasks, -1)])
+    return np.asarray(gradient[_below(tasks)])
 
 
 def parameters_of(matrix: FloatArray) -> FloatArray:
@@ -52,4 +62,4 @@ def parameters_of(matrix: FloatArray) -> FloatArray:
     squares = np.concatenate([np.zeros((tasks, 1)), np.cumsum(factor**2, axis=1)[:, :-1]], axis=1)
     left = np.sqrt(np.maximum(1.0 - squares, 1e-12))
     z = np.clip(factor / left, -0.999, 0.999)
-    return np.arctanh(z[np.tril_indices(tasks, -1)])
+    return np.arctanh(z[_below(tasks)])

@@ -20,15 +20,12 @@ def quintic(value: FloatArray, slope: FloatArray, curvature: FloatArray) -> Floa
     d0, d1 = h * slope[:-1], h * slope[1:]
     c0, c1 = 0.5 * h**2 * curvature[:-1], 0.5 * h**2 * curvature[1:]
     rise, tilt, bend = f1 - f0 - d0 - c0, d1 - d0 - 2.0 * c0, c1 - c0
-    pieces = [
-        f0,
-        d0,
-        c0,
-        10.0 * rise - 4.0 * tilt + bend,
-        -15.0 * rise + 7.0 * tilt - 2.0 * bend,
-        6.0 * rise - 3.0 * tilt + bend,
-    ]
-    return _with_zero_row(pieces)
+    table = np.zeros((len(value), 6))
+    table[:-1, 0], table[:-1, 1], table[:-1, 2] = f0, d0, c0
+    table[:-1, 3] = 10.0 * rise - 4.0 * tilt + bend
+    table[:-1, 4] = -15.0 * rise + 7.0 * tilt - 2.0 * bend
+    table[:-1, 5] = 6.0 * rise - 3.0 * tilt + bend
+    return table
 
 
 def cubic(value: FloatArray, slope: FloatArray) -> FloatArray:
@@ -36,10 +33,8 @@ def cubic(value: FloatArray, slope: FloatArray) -> FloatArray:
     h = 1.0 / (len(value) - 1)
     rise = value[1:] - value[:-1]
     d0, d1 = h * slope[:-1], h * slope[1:]
-    return _with_zero_row([value[:-1], d0, 3.0 * rise - 2.0 * d0 - d1, d0 + d1 - 2.0 * rise])
-
-
-def _with_zero_row(pieces: list[FloatArray]) -> FloatArray:
-    table = np.zeros((len(pieces[0]) + 1, len(pieces)))
-    table[:-1] = np.column_stack(pieces)
+    table = np.zeros((len(value), 4))
+    table[:-1, 0], table[:-1, 1] = value[:-1], d0
+    table[:-1, 2] = 3.0 * rise - 2.0 * d0 - d1
+    table[:-1, 3] = d0 + d1 - 2.0 * rise
     return table

@@ -33,7 +33,8 @@ def matern_function(nu: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     if nu == 0.5:
         return e, -e
     if nu == 1.5:
-        return (1.0 + x) * e, -x * e
+        xe = x * e
+        return e + xe, -xe
     if nu == 2.5:
         return (1.0 + x * (1.0 + x / 3.0)) * e, -x * (1.0 + x) / 3.0 * e
     raise ValueError(f"No Matern function of smoothness {nu:g}: it is 1/2, 1, 3/2, 2 or 5/2.")

@@ -20,7 +20,10 @@ __all__ = ["CELLS", "cross_tables", "same_table"]
 
 CELLS = 512
 
+# Nodes s and what derivatives by r / R = s^4 become by the chain rule: powers are slow to take.
 _NODES = np.linspace(0.0, 1.0, CELLS + 1)
+_NODES_4 = _NODES**4
+_FIRST, _FIRST_SQUARED, _SECOND = 4.0 * _NODES**3, 16.0 * _NODES**6, 12.0 * _NODES**2
 
 
 @functools.lru_cache(maxsize=64)  # by equality: see Kernel
@@ -47,7 +50,7 @@ def cross_tables(
     p = cross_profile(first, second, length1, length2, dimension, _distances(span))
     return (
         _by_root(p.value, span * p.slope, span**2 * p.curvature),
-        cubic(p.by_first, 4.0 * _NODES**3 * span * p.by_first_slope),
+        cubic(p.by_first, span * _FIRST * p.by_first_slope),
     )
 
 
@@ -56,12 +59,11 @@ def _distances(span: float) -> FloatArray:
 
     A kernel that ends at its reach has the derivatives of its inner side there.
     """
-    r = span * _NODES**4
+    r = span * _NODES_4
     r[-1] = np.nextafter(span, 0.0)
     return r
 
 
 def _by_root(value: FloatArray, slope: FloatArray, curvature: FloatArray) -> FloatArray:
     """Turn derivatives by r / R into those by its fourth root and make the quintic table."""
-    s = _NODES
-    return quintic(value, 4.0 * s**3 * slope, 12.0 * s**2 * slope + 16.0 * s**6 * curvature)
+    return quintic(value, _FIRST * slope, _SECOND * slope + _FIRST_SQUARED * curvature)
