@@ -10,7 +10,8 @@ import xarray as xr
 
 import xcopula
 from xcopula.accessor import MultiTaskCopulaAccessor
-from xcopula.model.record import CopulaModel
+from xcopula.model import CopulaModel, LazyModel
+from xcopula.prediction import predicting
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 
@@ -22,19 +23,25 @@ def shape(function, *without: str) -> list[tuple[str, object, object]]:
 
 
 class TestSignatures:
-    def test_fit(self):
-        """The accessor's fit takes what the function takes, but for the data."""
-        assert shape(MultiTaskCopulaAccessor.fit, "self") == shape(xcopula.fit, "data")
-
-    def test_predict(self):
-        """The accessor's predict takes what the function takes, but for the target."""
-        assert shape(MultiTaskCopulaAccessor.predict, "self") == shape(xcopula.predict, "target")
+    @pytest.mark.parametrize(
+        ("name", "subject", "named"),
+        [("fit", "data", ["primary", "secondary"]), ("predict", "target", ["model", "quantiles"])],
+    )
+    def test_the_accessor_names_what_comes_first(self, name, subject, named):
+        """What has a place is the function's, in its order; the rest is passed on by name."""
+        mine = shape(getattr(MultiTaskCopulaAccessor, name), "self")
+        theirs = shape(getattr(xcopula, name), subject)
+        assert [p[0] for p in mine] == [*named, "options"]
+        assert mine[:-1] == theirs[: len(named)]
+        assert mine[-1][1] is inspect.Parameter.VAR_KEYWORD
+        assert all(kind is inspect.Parameter.KEYWORD_ONLY for _, kind, _ in theirs[len(named) :])
 
     @pytest.mark.parametrize("name", ["predict", "posterior"])
     def test_methods_of_the_model(self, name):
         """The model's methods take what the functions take, but for the model."""
-        function = getattr(xcopula.prediction, name)
-        assert shape(getattr(CopulaModel, name), "self") == shape(function, "model")
+        function = getattr(predicting, name)
+        for model in (CopulaModel, LazyModel):
+            assert shape(getattr(model, name), "self") == shape(function, "model")
 
 
 class TestDelegation:
@@ -47,7 +54,7 @@ class TestDelegation:
             seen.update(bound.arguments)
 
         signature = inspect.signature(xcopula.fit)
-        monkeypatch.setattr("xcopula.fitting.fit.fit", fit)
+        monkeypatch.setattr("xcopula.fitting.fit", fit)
         ds = xr.Dataset()
         given = {p.name: object() for p in signature.parameters.values() if p.name != "data"}
         ds.mtcopula.fit(given.pop("primary"), **given)
@@ -62,12 +69,20 @@ class TestDelegation:
             seen.update(signature.bind(*args, **kwargs).arguments)
 
         signature = inspect.signature(xcopula.predict)
-        monkeypatch.setattr("xcopula.prediction.target.predict", predict)
+        monkeypatch.setattr("xcopula.prediction.predict", predict)
         ds = xr.Dataset()
         given = {n: object() for n in signature.parameters if n != "target"}
         ds.mtcopula.predict(**given)
         assert seen.pop("target") is ds
         assert seen == given
+
+    @pytest.mark.parametrize("name", ["weights", "inducing", "blocks", "anything"])
+    def test_unknown_options_are_named(self, sites, grid, alone, name):
+        """A keyword that the function has not ends in a TypeError that says which."""
+        with pytest.raises(TypeError, match=rf"fit\(\) got an unexpected keyword .*'{name}'"):
+            sites.mtcopula.fit("metal", **{name: 1})
+        with pytest.raises(TypeError, match=rf"predict\(\) got an unexpected keyword .*'{name}'"):
+            grid.mtcopula.predict(alone, **{name: 1})
 
     def test_fit_and_predict_equal_the_functions(self, sites, alone, grid):
         """Through the accessor the model and the prediction are the same."""

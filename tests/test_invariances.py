@@ -124,7 +124,7 @@ class TestGlobe:
         polar = observing(fitted, at(angle, 90.0 - radius, sites), names)
         moved = observing(fitted, at(*turned(angle, 90.0 - radius, rotation), sites), names)
         if seed is None:
-            assert np.abs(moved.observations.sites[:, 1]).max() < 13.0
+            assert np.abs(moved.observations.positions[:, 1]).max() < 13.0
         before = moments(polar, points(spots, 90.0 - reach))
         after = moments(moved, points(*turned(spots, 90.0 - reach, rotation)))
         np.testing.assert_allclose(after, before, rtol=0.0, atol=1e-10)
@@ -284,4 +284,4 @@ class TestUnits:
         )
         seen = [observe(d, ["rain"]) for d in (metres, feet)]
         assert [g.name for g in seen[1].coordinates.groups] == ["space", "height"]
-        np.testing.assert_allclose(seen[1].sites, seen[0].sites, rtol=1e-12)
+        np.testing.assert_allclose(seen[1].positions, seen[0].positions, rtol=1e-12)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import cftime
 import numpy as np
 import pandas as pd
@@ -13,9 +11,8 @@ from sources import EAST, NORTH, TEN, dataset, stations
 
 import xcopula
 from xcopula import by, cycle, regress
+from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates import Projection, find_coordinates
-from xcopula.errors import CoordinateError, MarginalWarning
-from xcopula.model.record import warn_of_extreme_scores
 
 FIXED = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
 DOWN = {"units": "m", "positive": "down"}
@@ -92,7 +89,7 @@ class TestOwnCoordinates:
         law = regress("normal", on="alt") if as_field else "normal"
         coords = {"space": ["lon", "lat"], "height": "depth"}
         model = xcopula.fit(data, "rain", coords=coords, **FIXED | {"marginals": law})
-        np.testing.assert_array_equal(model.observations.sites[:, 2], data["depth"])
+        np.testing.assert_array_equal(model.observations.positions[:, 2], data["depth"])
         again = model.predict(data.drop_vars("rain"), 0.5)["rain"]
         np.testing.assert_allclose(again, sites["rain"], rtol=1e-6)
 
@@ -105,7 +102,7 @@ class TestOwnCoordinates:
             lat_true=("station", sites["lat"].values + 5.0, NORTH),
         )
         model = xcopula.fit(data, "rain", coords={"longitude": "lon", "latitude": "lat"}, **FIXED)
-        np.testing.assert_array_equal(model.observations.sites[:, 0], sites["lon"])
+        np.testing.assert_array_equal(model.observations.positions[:, 0], sites["lon"])
 
     def test_one_distance_has_one_unit(self):
         """Metres along x, y and z in one group stay one length."""
@@ -290,15 +287,6 @@ class TestTime:
         np.testing.assert_allclose(
             model.predict(target, 0.5)["tas"].values, [10.0, -10.0], atol=1.0
         )
-
-    def test_a_law_far_wider_than_its_values(self, model, recwarn):
-        """A process of far longer range than the data is warned of, and one that fits is not."""
-        warn_of_extreme_scores(model)
-        assert not recwarn
-        wide = model.theta.copy()
-        wide[-1] += np.log(10.0)  # the log scale of the normal law
-        with pytest.warns(MarginalWarning, match=r"'rain' is 1\d times wider .*`cycle`"):
-            warn_of_extreme_scores(replace(model, theta=wide))
 
 
 def test_cokriging_takes_a_normal_regression(sites):

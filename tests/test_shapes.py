@@ -9,6 +9,7 @@ from sources import EAST, NORTH, stations
 
 import xcopula
 from xcopula.errors import CoordinateError, FieldError
+from xcopula.methods import Full, Sparse, Transductive
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 LON, LAT = np.linspace(5.0, 11.0, 6), np.linspace(44.0, 49.0, 5)
@@ -140,10 +141,12 @@ class TestHomes:
 
     options = FIXED | {"marginals": {"rain": "lognormal", "haze": "normal"}}
 
-    @pytest.mark.parametrize("method", ["full", "transductive", "fitc"])
+    @pytest.mark.parametrize(
+        "method", [Full(), Transductive(), Sparse("fitc", inducing=20)], ids=lambda m: m.name
+    )
     def test_a_mapping_equals_the_flat_dataset(self, apart, flat, target, method):
         """Fit and prediction agree to 1e-12."""
-        options = self.options | {"method": method, "inducing": 20}
+        options = self.options | {"method": method}
         left, right = (xcopula.fit(d, "rain", "haze", **options) for d in (apart, flat))
         assert left.log_likelihood == pytest.approx(right.log_likelihood, rel=1e-12)
         np.testing.assert_allclose(left.theta, right.theta, rtol=0.0, atol=1e-12)

@@ -176,7 +176,8 @@ class TestDates:
         dates = np.asarray(cftime.num2date(3.0 * np.arange(8), "days since 2001-03-01", "noleap"))
         other = series["level"].assign_coords(time=dates)
         with pytest.raises(
-            CoordinateError, match=r"Variable 'b': .*'noleap' calendar, the model .*'standard'"
+            CoordinateError,
+            match=r"Variable 'b': .*'noleap' calendar, but the model .*'standard'",
         ):
             xcopula.fit({"level": series["level"], "b": other}, "level", "b")
 
@@ -184,7 +185,7 @@ class TestDates:
         """A target of another calendar is refused with both names and the remedy."""
         dates = np.asarray(cftime.num2date([0.0, 1.0], "days since 2001-03-01", "360_day"))
         with pytest.raises(
-            CoordinateError, match=r"'360_day' calendar, the model those of 'standard'.*convert_cal"
+            CoordinateError, match=r"'360_day' calendar, but the model uses 'standard'.*convert_cal"
         ):
             model.predict(places(series, dates))
 

@@ -11,6 +11,7 @@ from strategies import count_computes, raise_if_dask_computes
 
 import xcopula
 from xcopula.errors import FieldError
+from xcopula.methods import Sparse, Transductive
 
 FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
 
@@ -75,11 +76,13 @@ class TestRegression:
             np.testing.assert_allclose(posterior.cdf(threshold), below, atol=1e-9)
             np.testing.assert_allclose(posterior.exceedance(threshold), 1.0 - below, atol=1e-9)
 
-    @pytest.mark.parametrize("method", ["transductive", "fitc"])
+    @pytest.mark.parametrize(
+        "method", [Transductive(), Sparse("fitc", inducing=60)], ids=lambda m: m.name
+    )
     def test_other_methods(self, sites, grid, sloping, method):
         """Pairs and sparse methods take the same laws, near the exact result."""
         law = {"warmth": xcopula.regress("normal", on=["elevation"]), "rain": "lognormal"}
-        options = FIXED | {"method": method, "inducing": 60}
+        options = FIXED | {"method": method}
         model = xcopula.fit(sites, "warmth", "rain", marginals=law, **options)
         slopes = [m.marginals[0].parameters["elevation"] for m in (model, sloping)]
         assert slopes[0] == pytest.approx(slopes[1], rel=0.15)
@@ -87,12 +90,18 @@ class TestRegression:
         assert float(abs(found - sloping.predict(grid, 0.5)["warmth"]).mean()) < 1.0
         assert model.loo()["crps"].mean() < 0.8
 
-    def test_a_secondary_needs_its_fields_in_training_only(self, sites, grid):
-        """The target carries the fields of the primary's law, no others."""
+    def test_a_target_needs_the_fields_of_the_variable_that_is_asked_for(self, sites, grid):
+        """Those of the primary's law for the primary, those of a secondary's for that one."""
         law = {"rain": "lognormal", "warmth": xcopula.regress("normal", on=["elevation"])}
         model = xcopula.fit(sites, "rain", "warmth", marginals=law, **FIXED)
-        out = model.predict(grid.drop_vars("elevation"))["rain"]
+        bare = grid.drop_vars("elevation")
+        assert bool(model.predict(bare)["rain"].notnull().all())
+        with pytest.raises(FieldError, match=r"'warmth' varies with \['elevation'\], which the ta"):
+            model.predict(bare, variable="warmth")
+        out = model.predict(grid, 0.5, variable="warmth")["warmth"]
         assert bool(out.notnull().all())
+        # It falls with elevation, 200 m to 2100 m, by some six degrees a kilometre.
+        assert float(out.isel(lat=0).mean() - out.isel(lat=-1).mean()) > 4.0
 
     def test_polynomials_of_coordinates(self, sites, grid):
         """Longitude may be in another convention at prediction, and under another name."""
@@ -164,7 +173,7 @@ class TestGroups:
             .assign_coords(time=climate["time"].values + np.timedelta64(9, "D"))
         )
         posterior = monthly.posterior(target)
-        (field,) = monthly.primary_fields
+        (field,) = monthly.variables[0].fields
         z = ndtri((np.arange(20001) + 0.5) / 20001)
         thresholds = [20.0, 60.0]
         means, stds = posterior.mean(), posterior.std()
