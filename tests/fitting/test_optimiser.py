@@ -17,6 +17,12 @@ def rosenbrock(x):
     return (1 - a) ** 2 + 100 * (b - a**2) ** 2, gradient
 
 
+def steep(x):
+    """Rosenbrock's valley a thousand times as deep: what counts are nats, not shares of a value."""
+    value, gradient = rosenbrock(x)
+    return 1e3 * value, 1e3 * gradient
+
+
 def two_basins(x):
     """A quartic with a shallow minimum near -1 (value 0.19) and a deep one near 1 (-0.21)."""
     (v,) = x
@@ -25,10 +31,10 @@ def two_basins(x):
 
 def test_finds_the_minimum():
     """Rosenbrock's valley is followed to its end, to 1e-3."""
-    optimum = minimise(rosenbrock, np.array([-1.2, 1.0]), BOX)
+    optimum = minimise(steep, np.array([-1.2, 1.0]), BOX)
     assert optimum.converged
     np.testing.assert_allclose(optimum.theta, [1.0, 1.0], atol=1e-3)
-    assert optimum.value == rosenbrock(optimum.theta)[0]
+    assert optimum.value == steep(optimum.theta)[0]
     assert optimum.evaluations > 10
 
 
@@ -49,8 +55,26 @@ def test_stays_in_the_box():
 
 def test_start_outside_the_box_is_moved_in():
     """A start past a bound is taken from the bound."""
-    optimum = minimise(rosenbrock, np.array([-9.0, 9.0]), BOX)
+    optimum = minimise(steep, np.array([-9.0, 9.0]), BOX)
     np.testing.assert_allclose(optimum.theta, [1.0, 1.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("optimizer", ["l-bfgs", "cg"])
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_units_and_constants_cannot_be_told(optimizer, factor):
+    """A parameter in other units, with its box, and a constant in the value change nothing."""
+
+    def rescaled(x):
+        value, gradient = rosenbrock(np.array([x[0] / factor, x[1]]))
+        return value + 1e3, gradient / np.array([factor, 1.0])
+
+    unit = np.array([factor, 1.0])
+    plain = minimise(rosenbrock, np.array([-1.2, 1.0]), BOX, optimizer=optimizer)
+    other = minimise(
+        rescaled, unit * np.array([-1.2, 1.0]), unit[:, None] * BOX, optimizer=optimizer
+    )
+    np.testing.assert_allclose(other.theta / unit, plain.theta, rtol=1e-6)
+    assert other.evaluations == plain.evaluations
 
 
 @pytest.mark.parametrize("failure", ["infinite", "nan", "raises"])

@@ -11,15 +11,19 @@ import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
 
-__all__ = ["OPTIMIZERS", "Objective", "Optimum", "minimise", "minimise_from"]
+__all__ = ["OPTIMIZERS", "Objective", "Optimum", "minimise", "minimise_from", "units"]
 
 FloatArray = npt.NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 Progress = Callable[[int, float, FloatArray], object]
 
 _MAX_ITERATIONS = 300
-# An iteration that gains less than this many nats is the last.
+# Two iterations in a row that gain less than so many nats are the last: one may be a stumble. So is
+# one where no parameter pulls by more than so many nats for a unit of its own.
 _TOLERANCE = 3e-4
+_GRADIENT = 1e-3
+# A box is so many units wide: that of a law's location is four scales to each side.
+_BOX = 8.0
 # A first look at each start, before the most promising one is followed to the end.
 _SCOUT_ITERATIONS = 15
 
@@ -51,24 +55,47 @@ def minimise(
     definite) the search meets a wall that leads back to the best point so far. A search that met
     nothing but walls has not converged.
     """
-    walled = _Walled(objective, np.clip(start, bounds[:, 0], bounds[:, 1]), progress)
-    result = OPTIMIZERS[optimizer](walled, walled.theta, bounds, iterations, seed)
+    walled = _Walled(objective, start, bounds, progress)
+    result = OPTIMIZERS[optimizer](walled, iterations, seed)
     converged, message = bool(result.success), str(result.message)
+    if walled.settled:
+        converged, message = True, f"two iterations gained less than {_TOLERANCE:g} nats each"
     if not np.isfinite(walled.value):
         converged, message = False, "the likelihood is zero at every point that was tried"
     return Optimum(walled.theta, walled.value, converged, message, walled.evaluations)
 
 
+def units(bounds: FloatArray) -> FloatArray:
+    """Return the unit of each parameter: a share of the width of its box (size, 2)."""
+    width = np.ptp(bounds, axis=1)
+    return np.asarray(np.where(width > 0.0, width, 1.0) / _BOX)
+
+
 class _Walled:
-    """An objective that remembers its best point and turns infinities into walls around it."""
+    """An objective that remembers its best point and turns infinities into walls around it.
 
-    def __init__(self, objective: Objective, start: FloatArray, progress: Progress | None) -> None:
+    It is a function of x, the distance from the start in units of the box, and its value is that
+    above the start's: neither the units of the data nor a constant in the likelihood can be told.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        start: FloatArray,
+        bounds: FloatArray,
+        progress: Progress | None,
+    ) -> None:
         self.objective, self.progress = objective, progress
-        self.theta, self.value = start, np.inf
+        self.start = self.theta = np.clip(start, bounds[:, 0], bounds[:, 1])
+        self.unit = units(bounds)
+        self.box = (bounds - self.start[:, None]) / self.unit[:, None]
+        self.value = self.first = np.inf
         self.evaluations = self.iterations = 0
+        self.last, self.small, self.settled = np.inf, False, False
 
-    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+    def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         self.evaluations += 1
+        theta = self.start + self.unit * x
         try:
             value, gradient = self.objective(theta)
         except NotPositiveDefiniteError:
@@ -76,60 +103,68 @@ class _Walled:
                 raise
             value, gradient = np.inf, np.zeros_like(theta)
         if np.isfinite(value) and np.isfinite(gradient).all():
+            if not np.isfinite(self.first):
+                self.first = value
             if value < self.value:
-                self.value, self.theta = value, theta.copy()
-            return value, gradient
+                self.value, self.theta = value, theta
+            return value - self.first, gradient * self.unit
         if not np.isfinite(self.value):
             return 1e10, np.zeros_like(theta)
-        step = theta - self.theta
-        return self.value + 1e3 * (1.0 + float(step @ step)), 2e3 * step
+        step = x - self.best
+        return self.value - self.first + 1e3 * (1.0 + float(step @ step)), 2e3 * step
+
+    @property
+    def best(self) -> FloatArray:
+        """Where the best point so far stands."""
+        return np.asarray((self.theta - self.start) / self.unit)
 
     def report(self, *_: object) -> None:
+        """Count an iteration; two in a row that gain next to nothing are the last."""
+        self.count()
+        small = self.last - self.value < _TOLERANCE
+        self.settled = small and self.small
+        self.last, self.small = self.value, small
+        if self.settled:
+            raise StopIteration
+
+    def count(self, *_: object) -> None:
         """Count an iteration."""
         self.iterations += 1
         if self.progress is not None:
             self.progress(self.iterations, self.value, self.theta)
 
 
-def _lbfgs(
-    function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int, seed: int
-) -> Any:
+def _lbfgs(function: _Walled, iterations: int, seed: int) -> Any:
     """Quasi-Newton with limited memory, in a box."""
     from scipy.optimize import Bounds, minimize
 
-    scale = max(1.0, abs(function(start)[0]))
     return minimize(
         function,
-        start,
+        function.best,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(bounds[:, 0], bounds[:, 1]),
+        bounds=Bounds(function.box[:, 0], function.box[:, 1]),
         callback=function.report,
-        options={
-            "maxiter": iterations,
-            "maxcor": 20,
-            "ftol": _TOLERANCE / scale,
-            "gtol": 1e-3,
-        },
+        # A gain in nats ends it, not one relative to the value, which has the data's units in it.
+        options={"maxiter": iterations, "maxcor": 20, "ftol": 0.0, "gtol": _GRADIENT},
     )
 
 
-def _cg(
-    function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int, seed: int
-) -> Any:
+def _cg(function: _Walled, iterations: int, seed: int) -> Any:
     """Conjugate gradients; a sine maps the real line to the box."""
     from scipy.optimize import minimize
 
-    middle, half = bounds.mean(axis=1), 0.5 * np.ptp(bounds, axis=1)
+    middle, half = function.box.mean(axis=1), 0.5 * np.ptp(function.box, axis=1)
 
     def unbounded(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = function(middle + half * np.sin(x))
         return value, gradient * half * np.cos(x)
 
-    x = np.arcsin(np.clip((start - middle) / half, -0.999, 0.999))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        place = np.where(half > 0.0, (function.best - middle) / half, 0.0)
     return minimize(
         unbounded,
-        x,
+        np.arcsin(np.clip(place, -0.999, 0.999)),
         jac=True,
         method="CG",
         callback=function.report,
@@ -137,25 +172,23 @@ def _cg(
     )
 
 
-def _annealing(
-    function: _Walled, start: FloatArray, bounds: FloatArray, iterations: int, seed: int
-) -> Any:
+def _annealing(function: _Walled, iterations: int, seed: int) -> Any:
     """Generalised simulated annealing, then L-BFGS from the best point it met."""
     from scipy.optimize import dual_annealing
 
     dual_annealing(
-        lambda theta: function(theta)[0],
-        bounds,
-        x0=start,
+        lambda x: function(x)[0],
+        function.box,
+        x0=function.best,
         maxfun=10 * iterations,
         no_local_search=True,
         rng=np.random.default_rng(seed),
-        callback=function.report,
+        callback=function.count,
     )
-    return _lbfgs(function, function.theta, bounds, iterations, seed)
+    return _lbfgs(function, iterations, seed)
 
 
-OPTIMIZERS: dict[str, Callable[[_Walled, FloatArray, FloatArray, int, int], Any]] = {
+OPTIMIZERS: dict[str, Callable[[_Walled, int, int], Any]] = {
     "l-bfgs": _lbfgs,
     "cg": _cg,
     "annealing": _annealing,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from xcopula.errors import SupportError
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.interruption import interruptible
-from xcopula.fitting.optimiser import Objective, Optimum, minimise_from
+from xcopula.fitting.optimiser import Objective, Optimum, minimise_from, units
 from xcopula.fitting.request import Request, input_groups
 from xcopula.fitting.selection import (
     Alone,
@@ -42,7 +42,7 @@ Tables = tuple[tuple[Candidate, ...], ...]
 
 _log = logging.getLogger("xcopula")
 
-# How far a random start lies from the suggested one, on unconstrained scales.
+# How far a random start lies from the suggested one, in units of the parameters' boxes.
 _RESTART_SPREAD = 0.7
 # Step one, which only suggests where to start, looks at no more values of a variable.
 _MOST_ALONE = 2000
@@ -282,9 +282,8 @@ def _from_starts(
     scout: bool = False,
 ) -> Optimum:
     rng = np.random.default_rng(request.seed)
-    others = [
-        start + rng.normal(scale=_RESTART_SPREAD, size=start.size) for _ in range(request.restarts)
-    ]
+    spread = _RESTART_SPREAD * units(bounds)
+    others = [start + spread * rng.normal(size=start.size) for _ in range(request.restarts)]
     return minimise_from(
         interruptible(objective, request.ticket),
         [start, *others],
