@@ -28,6 +28,7 @@ from xcopula.marginals import (
     by,
     regress,
 )
+from xcopula.methods import Sparse
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact, batches
 from xcopula.solvers import exact as module
@@ -166,14 +167,32 @@ def test_infinite_outside_the_support():
     assert (gradient == 0.0).all()
 
 
-def test_bad_matrix_names_the_parameters():
+def test_bad_matrix_names_the_parameters(monkeypatch):
     """A covariance that cannot be factorised is reported with its length scale and nugget."""
     process = make("matern32")
     sample, theta = setting(process)
-    theta = theta.copy()
-    process.covariance.part(theta, "length")[:] = np.nan
-    with pytest.raises(NotPositiveDefiniteError, match=r"12 observations .*length_scale=\[nan\]"):
+    monkeypatch.setattr(module, "lower", lambda *_: -np.eye(sample.size))
+    message = r"12 observations is not positive .*length_scale=\[\d.*nugget=\[\d"
+    with pytest.raises(NotPositiveDefiniteError, match=message):
         objective(process, sample, theta)
+    with pytest.raises(NotPositiveDefiniteError, match=message):
+        condition(process, sample, theta)
+
+
+@pytest.mark.parametrize("name", ["length", "scaling", "logit", "correlation", "noise_correlation"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_parameters_that_are_no_numbers_are_refused(name, bad):
+    """Unknown distances would be taken for far ones: the error names the parameters instead."""
+    process = make("matern32 matern12", groups=(InputGroup(2, ard=True),))
+    sample, theta = setting(process)
+    theta = theta.copy()
+    process.covariance.part(theta, name).flat[0] = bad
+    with pytest.raises(NotPositiveDefiniteError, match=r"not finite: length_scale=.*nugget="):
+        objective(process, sample, theta)
+    with pytest.raises(NotPositiveDefiniteError, match=r"not finite: length_scale="):
+        condition(process, sample, theta)
+    with pytest.raises(NotPositiveDefiniteError, match=r"not finite: length_scale="):
+        reference.objective(Sparse("fitc", 6), process, sample, theta)
 
 
 @pytest.mark.parametrize("task", [0, 1])

@@ -64,7 +64,8 @@ class LowRank:
         """Return the variance (n,) of the signal that inducing points do not explain."""
         task = _task_of(sample)
         whole = self.state.amplitudes.sum(axis=0)[task, task]
-        return np.maximum(whole - np.einsum("ij,ij->j", self.white, self.white), 0.0)
+        explained = np.einsum("ij,ij->j", self.white, self.white)
+        return np.asarray(np.maximum(whole - explained, 0.0))
 
     def whiten(self, targets: FloatArray, task: int) -> FloatArray:
         """Return rows (k, m) of root^-1 k(u) for the signal of a task at targets (d, k)."""
@@ -106,7 +107,7 @@ def factorise(
     theta: FloatArray,
 ) -> LowRank:
     """Factorise S at theta, with the inducing points (d, m_i) of each task."""
-    state = process.covariance.state(theta[: process.covariance.size])
+    state = process.state(theta)
     inputs = scaled_inputs(sample.inputs, state)
     points = scaled_inputs(np.concatenate(inducing, axis=1), state)
     point_offsets = np.cumsum([0, *(p.shape[1] for p in inducing)], dtype=np.int64)

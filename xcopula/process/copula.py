@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.kernels.covariance import Covariance
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.kernels.covariance import Covariance, CovarianceState
 from xcopula.marginals.base import Marginal
 from xcopula.process.sample import Sample
 
@@ -61,6 +62,23 @@ class Process:
             m.with_theta(theta[where]) for m, where in zip(self.marginals, self.slices, strict=True)
         )
         return theta[: self.covariance.size], marginals
+
+    def state(self, theta: FloatArray) -> CovarianceState:
+        """Evaluate the covariance at theta.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If a parameter is not finite: an unknown distance would be taken for a far one.
+        """
+        own = theta[: self.covariance.size]
+        if not np.isfinite(own).all():
+            with np.errstate(invalid="ignore"):
+                found = self.describe(theta)
+            raise NotPositiveDefiniteError(
+                f"The covariance has parameters that are not finite: {found}."
+            )
+        return self.covariance.state(own)
 
     def laws(self, theta: FloatArray, sample: Sample) -> tuple[Marginal, ...]:
         """Return the marginals at theta, each bound to its rows of the sample if it varies."""

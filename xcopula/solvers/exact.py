@@ -77,7 +77,7 @@ def _factorise(
     process: Process, sample: Sample, theta: FloatArray
 ) -> tuple[CovarianceState, FloatArray, FloatArray, float]:
     """Return the covariance at theta, scaled inputs, the lower factor and its jitter."""
-    state = process.covariance.state(theta[: process.covariance.size])
+    state = process.state(theta)
     inputs = scaled_inputs(sample.inputs, state)
     factor, jitter = cholesky(
         lambda: lower(state, inputs, sample.sites, sample.offsets),
