@@ -2,10 +2,10 @@
 
 Run as ``python benchmarks/bench_costs.py`` (``--quick`` takes small sizes). Each of the first lines
 is one evaluation of the likelihood with its gradient on simulated values in space and time, one
-thread of BLAS: time as the best of three, and the peak of what numpy allocates, beside the
-estimates by which a fit is refused or let pass. The last lines are predictions of a sparse method
-at cells that are no sites of the data, and at sites where secondaries are known: finding the site
-of each cell counts.
+thread of BLAS: processor time as the best of three, and the peak of what numpy allocates, beside
+the estimates by which a fit is refused or let pass. The last lines are predictions of a sparse
+method at cells that are no sites of the data, and at sites where secondaries are known: finding the
+site of each cell counts.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def simulate(tasks: int, size: int) -> tuple[Process, FloatArray, Sample]:
 
 
 def best_of(function: Callable[[], object], repeats: int = 3) -> float:
-    """Return the shortest of several runs, in seconds."""
+    """Return the shortest processor time of several runs, in seconds."""
     times = []
     for _ in range(repeats):
-        began = time.perf_counter()
+        began = time.process_time()
         function()
-        times.append(time.perf_counter() - began)
+        times.append(time.process_time() - began)
     return min(times)
 
 
