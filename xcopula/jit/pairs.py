@@ -20,16 +20,10 @@ import numpy.typing as npt
 
 from xcopula.jit.compiler import vectorised
 
-__all__ = [
-    "Contraction",
-    "CovarianceState",
-    "contract",
-    "fill",
-    "interpolate",
-]
+__all__ = ["Contraction", "CovarianceState", "contract", "fill", "interpolate"]
 
 # Numba's disk cache is renewed when this file changes, and only then. So functions that call each
-# other stay in this file, and so do the two named tuples: compiled code finds their fields by
+# other stay in this file, and so do the named tuples: compiled code finds their fields by
 # position.
 
 # Pairs are worked on some rows at a time: enough that calls cost nothing, few enough that what is
