@@ -123,6 +123,76 @@ class TestCluster:
         out = lazy.persist().predict(grid, chunks=4).compute()
         xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
 
+    def test_any_variable(self, client, fitted, grid):
+        """A secondary is predicted by workers as in memory."""
+        for variable in ("proxy", "other"):
+            out = fitted.predict(grid, variable=variable, chunks=3).compute()
+            xr.testing.assert_allclose(
+                out, fitted.predict(grid, variable=variable), rtol=1e-12, atol=0.0
+            )
+
+    def test_arrays_that_travelled_are_closed(self, client, data, grid, expected):
+        """Workers see read-only arrays, fit and predict with them, and give back a closed model."""
+        lazy = xcopula.fit(data, "metal", ["proxy", "other"], compute=False, **FIXED)
+
+        def written(model):
+            arrays = [model.theta, model.observations.sample.values, model.observations.positions]
+            return [array.flags.writeable for array in arrays]
+
+        kept = lazy.persist()
+        future = distributed.futures_of(kept.node)[0]
+        assert client.submit(written, future).result() == [False] * 3
+        model = kept.compute()
+        assert written(model) == [False] * 3
+        with pytest.raises(ValueError, match="read-only"):
+            model.theta[0] = 0.0
+        xr.testing.assert_allclose(model.predict(grid), expected, rtol=1e-12, atol=0.0)
+        out = kept.predict(grid, chunks=4).compute()
+        xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
+
+    @pytest.mark.parametrize("built", ["persisted", "before", "anew"])
+    def test_a_persisted_model_is_fitted_once(self, client, data, grid, expected, tmp_path, built):
+        """Predictions computed one by one find it, also those of another graph of the same fit."""
+        log = str(tmp_path / "iterations")
+
+        def count(iteration, log_likelihood, theta):
+            with open(log, "a") as file:
+                file.write("x")
+
+        def lazy():
+            copy = data.copy(deep=True)
+            options = FIXED | {"callback": count, "seed": 11}
+            return xcopula.fit(copy, "metal", ["proxy", "other"], compute=False, **options)
+
+        first = lazy()
+        kept = first.persist()
+        distributed.wait(kept.node)
+        iterations = os.path.getsize(log)
+        assert iterations > 3
+        again = {"persisted": kept, "before": first}.get(built) or lazy()
+        for variable in ("metal", "proxy"):
+            out = again.predict(grid, variable=variable, chunks={"x": 4}).compute()
+            if variable == "metal":
+                xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
+        assert os.path.getsize(log) == iterations
+
+    def test_another_seed_is_another_model(self, client, data, tmp_path):
+        """What was fitted with other options is not taken for it."""
+        log = str(tmp_path / "iterations")
+
+        def count(iteration, log_likelihood, theta):
+            with open(log, "a") as file:
+                file.write("x")
+
+        options = FIXED | {"marginals": "normal", "callback": count, "compute": False}
+        models = [xcopula.fit(data, "metal", "proxy", seed=s, **options) for s in (0, 1)]
+        sizes = []
+        for model in models:
+            kept = model.persist()
+            distributed.wait(kept.node)
+            sizes.append(os.path.getsize(log))
+        assert sizes[1] > sizes[0] > 0
+
     def test_zarr(self, client, fitted, grid, expected, tmp_path):
         """Workers write their own blocks."""
         path = tmp_path / "prediction.zarr"

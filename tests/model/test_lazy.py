@@ -376,6 +376,15 @@ class TestKeys:
         )
         assert one["Cd"].data.name == two["Cd"].data.name
 
+    def test_the_model_keeps_its_key_in_a_prediction(self, lazy, field):
+        """Dask's own optimisation does not hide it: a cluster that has it would fit again."""
+        import dask
+
+        for variable in lazy.tasks:
+            out = lazy.predict(field, variable=variable, chunks=3)[variable].data
+            (final,) = dask.optimize(out)
+            assert lazy.node.key in dict(final.__dask_graph__())
+
     def test_whatever_is_different_has_another(self, metals):
         """Seed, method, its options, laws, kernels, values, places and variables all count."""
         values = metals["Cd"].values.copy()

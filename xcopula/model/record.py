@@ -279,10 +279,13 @@ def to_node(model: Any) -> Any:
     import dask
 
     node = dask.delayed(model, pure=True, traverse=False)
-    return dask.delayed(_predictor, pure=True)(node)
+    # With one dependency the task would be fused with the model's, under a name of its own: a
+    # cluster that has the model would not find it there, and fit again.
+    apart = dask.delayed(None, name="xcopula-keep-apart", traverse=False)
+    return dask.delayed(_predictor, pure=True)(node, apart)
 
 
-def _predictor(model: CopulaModel) -> Predictor:
+def _predictor(model: CopulaModel, apart: None) -> Predictor:
     return model.predictor
 
 
