@@ -16,6 +16,8 @@ import numpy as np
 __all__ = ["freeze", "put_together", "take_apart"]
 
 _PLAIN = (str, bool, int, float, type(None), np.ndarray)
+# Of numpy's scalars; a date would become a number.
+_NUMBERS_AND_TEXTS = "biufU"
 _CLASS, _TUPLE = "class", "tuple"
 
 
@@ -27,15 +29,15 @@ def take_apart(state: Any) -> Any:
     TypeError
         If something in it is neither plain nor held by a dataclass or a named tuple.
     """
-    if isinstance(state, np.generic):
-        return state.item()
-    if isinstance(state, _PLAIN):
+    if isinstance(state, np.generic) and state.dtype.kind in _NUMBERS_AND_TEXTS:
+        state = state.item()
+    if isinstance(state, _PLAIN) and getattr(state, "dtype", None) != object:
         return state
     if isinstance(state, type):
         return {_CLASS: "type", "name": _name(state)}
     if isinstance(state, list):
         return [take_apart(part) for part in state]
-    if isinstance(state, Mapping):
+    if isinstance(state, Mapping) and all(isinstance(key, str) for key in state):
         # Pairs: a key may be any text, "class" too.
         return {_CLASS: "dict", "items": [[str(k), take_apart(v)] for k, v in state.items()]}
     if type(state) is tuple:
