@@ -15,7 +15,7 @@ import numpy as np
 
 __all__ = ["freeze", "put_together", "take_apart"]
 
-_PLAIN = (str, bool, int, float, type(None), np.ndarray)
+_PLAIN = (str, bool, int, float, type(None))
 # Of numpy's scalars; a date would become a number.
 _NUMBERS_AND_TEXTS = "biufU"
 _CLASS, _TUPLE = "class", "tuple"
@@ -31,7 +31,7 @@ def take_apart(state: Any) -> Any:
     """
     if isinstance(state, np.generic) and state.dtype.kind in _NUMBERS_AND_TEXTS:
         state = state.item()
-    if isinstance(state, _PLAIN) and getattr(state, "dtype", None) != object:
+    if isinstance(state, _PLAIN) or (isinstance(state, np.ndarray) and not state.dtype.hasobject):
         return state
     if isinstance(state, type):
         return {_CLASS: "type", "name": _name(state)}
