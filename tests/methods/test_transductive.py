@@ -504,6 +504,19 @@ class TestBlock:
                 np.array(found)[:, 7:], np.array(expected)[:, 4:6], rtol=0, atol=1e-5
             )
 
+    def test_cells_at_the_data_tell_the_others_nothing(self):
+        """Known values are in every sub-model: a block with their sites says the same, to 1e-6."""
+        process, sample, theta = setting(4)
+        fresh = np.random.default_rng(0).uniform(size=(2, 6))
+        own = sample.inputs[:, sample.task(0)]
+        alone = reference.targets(sample, fresh)
+        among = reference.targets(sample, np.column_stack([fresh, own]))
+        combined = condition(process, sample, theta, "report", "block")
+        expected, found = combined.moments(alone), combined.moments(among)
+        np.testing.assert_allclose(np.array(found)[:, :6], expected, rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(found.mean[6:], process.scores(theta, sample)[: own.shape[1]])
+        np.testing.assert_array_equal(found.variance[6:], 0.0)
+
     def test_too_large_a_block_is_refused_with_advice(self, monkeypatch):
         """The error says how large the block is, the limit, and what to do."""
         process, sample, theta = setting(3)
