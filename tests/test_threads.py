@@ -1,0 +1,42 @@
+"""The number of BLAS threads moves nothing but the last digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+import xcopula
+
+# What docs/promises.md promises of latent means and deviations.
+PROMISED = 1e-10
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A model of all the Jura's sites: matrices that BLAS divides between threads."""
+    data = xcopula.datasets.jura(hide="Cd")
+    options = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+    return xcopula.fit(data, "Cd", ["Ni"], method="full", **options)
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_predictions(fitted, threads):
+    """Latent means and deviations agree to 1e-10, and so do leave-one-out and the likelihood."""
+    grid = xcopula.datasets.jura_grid().isel(x=slice(None, None, 4), y=slice(None, None, 4))
+    sample = fitted.observations.sample
+
+    def compute(limit):
+        with threadpool_limits(limit, user_api="blas"):
+            conditioned = fitted.method.condition(
+                fitted.process, sample, fitted.structure, fitted.theta
+            )
+            x, y = np.meshgrid(grid["x"].values, grid["y"].values)
+            cells = fitted.observations.targets([x.ravel(), y.ravel()])
+            found = [*conditioned.moments(cells), *conditioned.leave_one_out()]
+            return np.concatenate(found), fitted.objective(fitted.theta)
+
+    (one, (value, gradient)), (many, (other, slope)) = compute(1), compute(threads)
+    np.testing.assert_allclose(many, one, rtol=0, atol=PROMISED)
+    assert other == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-7)
