@@ -121,6 +121,65 @@ class TestCycle:
         for other in latent[1:]:
             np.testing.assert_allclose(other, latent[0], atol=1e-8)
 
+    @pytest.mark.parametrize("calendar", ["noleap", "360_day"])
+    def test_the_same_day_of_another_year_is_another_site(self, calendar):
+        """It has the same signal and a nugget of its own."""
+        year = {"noleap": 365.0, "360_day": 360.0}[calendar]
+        rng = np.random.default_rng(4)
+        days = np.add.outer(year * np.arange(4), np.arange(5.0, year, 20.0)).ravel()
+        values = np.cos(2.0 * np.pi * days / year) + rng.normal(scale=0.4, size=days.size)
+        data = xr.Dataset({"v": ("time", values)}, coords={"time": self.dates(days, calendar)})
+        season = xcopula.cycle("time")
+        model = xcopula.fit(data, "v", coords=season, marginals="normal", **FIXED)
+        sample = model.observations.sample
+        assert len(set(sample.sites)) == days.size
+        first, later = sample.inputs[:, : days.size // 4], sample.inputs[:, days.size // 4 :]
+        np.testing.assert_allclose(np.tile(first, 3), later, atol=1e-9)
+        nugget = float(model.parameters["nugget"][0])
+        assert nugget > 0.05
+
+        def moments(when, of):
+            latent = model.posterior(
+                xr.Dataset(coords={"time": self.dates(when, calendar)}), of=of
+            ).latent
+            return latent["mean"].values, latent["std"].values ** 2
+
+        # At a date with a datum the observation is known, the signal is that of the season.
+        seen, unseen = days[:6], days[:6] + 9 * year
+        mean, variance = moments(seen, "observation")
+        score = model.loo()["score"].values[:6]
+        np.testing.assert_allclose(mean, score, atol=1e-6)
+        np.testing.assert_allclose(variance, 0.0, atol=1e-6)
+        for whole in range(1, 4):
+            np.testing.assert_allclose(
+                moments(seen, "signal"), moments(seen + whole * year, "signal"), atol=1e-8
+            )
+        # In a year without data it is the season, and a nugget that nobody knows.
+        signal, unsure = moments(seen, "signal")
+        mean, variance = moments(unseen, "observation")
+        np.testing.assert_allclose(mean, signal, atol=1e-8)
+        np.testing.assert_allclose(variance, unsure + nugget, atol=1e-8)
+
+    def test_the_covariance_of_the_same_day_is_the_signal_s(self):
+        """The likelihood is that of a circle written out: no two days share a nugget."""
+        from scipy import stats
+
+        year = 360.0
+        rng = np.random.default_rng(5)
+        days = np.add.outer(year * np.arange(3), np.arange(0.0, year, 30.0)).ravel()
+        values = np.sin(2.0 * np.pi * days / year) + rng.normal(scale=0.5, size=days.size)
+        data = xr.Dataset({"v": ("time", values)}, coords={"time": self.dates(days, "360_day")})
+        model = xcopula.fit(data, "v", coords=xcopula.cycle("time"), marginals="normal", **FIXED)
+        p, law = model.parameters, model.marginals[0]
+        length, nugget = float(p["length_scale"].squeeze()), float(p["nugget"][0])
+        phase = 2.0 * np.pi * days / year
+        chord = year / np.pi * np.abs(np.sin(0.5 * np.subtract.outer(phase, phase)))
+        r = np.sqrt(3.0) * chord / length
+        matrix = (1.0 - nugget) * (1.0 + r) * np.exp(-r) + nugget * np.eye(days.size)
+        z = (values - law.location) / law.scale
+        expected = stats.multivariate_normal(cov=matrix).logpdf(z) - days.size * np.log(law.scale)
+        assert model.log_likelihood == pytest.approx(expected, abs=1e-4)
+
     @staticmethod
     def dates(days, calendar):
         """Return dates of a calendar."""
