@@ -41,10 +41,12 @@ def choose_bandwidth(sample: Array) -> float:
     other = distance > 0.0
     floor = np.exp(log_phi((x[x.size // 20 : x.size - x.size // 20] - x.mean()) / x.std()))
     rule, gains = _silverman(x), []
+    kernel = np.exp(log_phi(distance / rule) - log_phi(0.0)) * other
     for step, factor in enumerate(_FACTORS.tolist()):
-        h = factor * rule
-        density = (np.exp(log_phi(distance / h)) * other).sum(axis=1) / h + floor / x.std()
+        peak = np.exp(log_phi(0.0)) / (factor * rule)
+        density = peak * kernel.sum(axis=1) + floor / x.std()
         gains.append(float(np.log(density).sum()) - _NATS_PER_STEP * step)
+        kernel *= kernel  # factors fall by the root of two, so that each kernel is a square
     return float(_FACTORS[int(np.argmax(gains))]) * _silverman(sample)
 
 
