@@ -166,6 +166,26 @@ def test_sensitivity(law):
 
 
 @every
+def test_pullbacks(law):
+    """Sums over values equal those of the derivatives, with weights and without."""
+    y = law.from_normal(np.linspace(-4.0, 3.0, 41))
+    weights = np.linspace(-1.0, 2.0, 41)
+    for derivative, pullback in zip(
+        law.sensitivity(y), (law.score_pullback, law.density_pullback), strict=True
+    ):
+        np.testing.assert_allclose(pullback(y, weights), weights @ derivative, rtol=1e-12)
+        np.testing.assert_allclose(pullback(y), derivative.sum(axis=0), rtol=1e-12)
+
+
+def test_pullback_of_many_values():
+    """Values beyond the size of a block count as the first ones do."""
+    y = RNG.normal(size=150_000)
+    law, weights = Normal(0.1, 1.2), RNG.uniform(size=y.size)
+    expected = weights @ law.log_density_gradient(y)
+    np.testing.assert_allclose(law.density_pullback(y, weights), expected, rtol=1e-10)
+
+
+@every
 def test_theta(law):
     """Free parameters rebuild the law and lie within their bounds."""
     again = law.with_theta(law.theta)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -139,6 +141,32 @@ def test_sensitivity(law):
             wrong = ~np.isclose(got[ok, k], expected[ok], rtol=1e-5, atol=atol)
             # a step across a knot of a smoothed sample is no derivative
             assert wrong.sum() <= (0.05 * N if "parzen" in law.name else 0)
+
+
+@every
+def test_pullbacks(law):
+    """Sums over values equal those of the derivatives; a row of no group adds nothing."""
+    bound = law.at(rows_of(law))
+    y, weights = bound.from_normal(np.linspace(-3.0, 3.0, N)), np.linspace(-1.0, 2.0, N)
+    for derivative, pullback in zip(
+        bound.sensitivity(y), (bound.score_pullback, bound.density_pullback), strict=True
+    ):
+        scale = np.abs(derivative).sum(axis=0).max(initial=1.0)
+        for w in (weights, np.ones(N)):
+            np.testing.assert_allclose(pullback(y, w), w @ derivative, atol=1e-12 * scale)
+        np.testing.assert_allclose(pullback(y), derivative.sum(axis=0), atol=1e-12 * scale)
+
+
+@every
+def test_parts_of_theta(law):
+    """Parts follow one another; a value depends on one of them, and on what comes after all."""
+    parts = law.parts
+    assert parts[0].start == 0
+    assert all(a.stop == b.start for a, b in pairwise(parts))
+    assert parts[-1].stop <= law.theta.size
+    depends = law.at(rows_of(law)).log_density_gradient(VALUES) != 0.0
+    met = np.stack([depends[:, part].any(axis=1) for part in parts])
+    assert (met.sum(axis=0) <= 1).all()
 
 
 @every
@@ -285,10 +313,10 @@ def test_slope_is_recovered(base, link):
 
 
 def test_maximise_climbs_a_bound_law():
-    """The climb works on a bound law, from a poor start."""
+    """The climb works on a law that varies, from a poor start."""
     law = LAWS["gamma~x"]
     start = law.with_theta(law.theta + np.array([0.5, -0.4, 0.6]))
-    found = maximise(start.at(rows_of(law)), VALUES)
+    found = maximise(start, VALUES, rows_of(law))
     assert isinstance(found, Regression)
     np.testing.assert_allclose(found.theta, law.theta, atol=1e-4)
 

@@ -16,6 +16,7 @@ __all__ = ["Marginal", "reject_outside"]
 _STEP = 1e-6  # of the width of the bounds
 _SCORE_STEP = 1e-5
 _SHOWN = 3
+_BLOCK = 65_536  # values
 
 
 class Marginal(ABC):
@@ -104,6 +105,35 @@ class Marginal(ABC):
     def sensitivity(self, y: npt.ArrayLike) -> tuple[Array, Array]:
         """Evaluate dz / d theta and d log f / d theta, each (n, p), at fixed values (n,)."""
         return self.to_normal_gradient(y), self.log_density_gradient(y)
+
+    def score_pullback(self, y: npt.ArrayLike, weights: Array | None = None) -> Array:
+        """Evaluate the sum over values of dz / d theta (p,), times weights (n,) if there are any.
+
+        Unlike :meth:`to_normal_gradient` it needs no array (n, p).
+        """
+        return self._pullback("to_normal_gradient", y, weights)
+
+    def density_pullback(self, y: npt.ArrayLike, weights: Array | None = None) -> Array:
+        """Evaluate the sum over values of d log f / d theta (p,), times weights if there are any.
+
+        Unlike :meth:`log_density_gradient` it needs no array (n, p).
+        """
+        return self._pullback("log_density_gradient", y, weights)
+
+    def _pullback(self, method: str, y: npt.ArrayLike, weights: Array | None) -> Array:
+        y, out = np.asarray(y, dtype=np.float64), np.zeros(self.theta.size)
+        # a law that is bound to rows takes all of them at once
+        size = max(y.size, 1) if self.fields else _BLOCK
+        for start in range(0, y.size, size):
+            block = slice(start, start + size)
+            each = getattr(self, method)(y[block])
+            out += each.sum(axis=0) if weights is None else weights[block] @ each
+        return out
+
+    @property
+    def parts(self) -> list[slice]:
+        """Parts of theta that act on values of their own; parameters after them act on all."""
+        return [slice(0, self.theta.size)]
 
     def to_normal_slope(self, y: npt.ArrayLike) -> Array:
         """Evaluate dz / dy."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal
-from xcopula.marginals.grouping import Grouped, check_codes
+from xcopula.marginals.grouping import Grouped, IntArray, check_codes, rows_of_groups
 from xcopula.marginals.recipe import FEWEST, Labels, Recipe, check_once, contains, ingredient
 from xcopula.marginals.tails import Array
 
@@ -48,11 +47,10 @@ class By(Recipe):
         names = labels.get(self.key)
         if names is None:
             names = tuple(str(g) for g in range(int(codes.max(initial=-1.0)) + 1))
-        numbers = check_codes(codes, self.key, names)
-        self._check_groups(y, numbers, names)
+        members = rows_of_groups(check_codes(codes, self.key, names), len(names))
+        self._check_groups(y, members, names)
         laws = []
-        for g, name in enumerate(names):
-            rows = numbers == g
+        for name, rows in zip(names, members, strict=True):
             try:
                 law = self._fit_inner(y[rows], table[rows, 1:], labels, residuals=residuals)
             except (SupportError, ValueError) as error:
@@ -62,19 +60,17 @@ class By(Recipe):
         return Grouped(self.key, names, tuple(laws))
 
     def _check_groups(
-        self, y: Array, numbers: npt.NDArray[np.intp], names: tuple[str, ...]
+        self, y: Array, members: tuple[IntArray, ...], names: tuple[str, ...]
     ) -> None:
-        counts = np.bincount(numbers, minlength=len(names))
-        few = [
-            f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count < FEWEST
-        ]
+        groups = list(zip(names, members, strict=True))
+        few = [f"{name} ({rows.size})" for name, rows in groups if rows.size < FEWEST]
         if few or not names:
             raise ValueError(
                 f"{self.name} needs at least {FEWEST} values in each group; these have fewer: "
                 f"{', '.join(few) or 'there is no group at all'}. Choose larger groups, or leave "
                 "these out."
             )
-        flat = [name for g, name in enumerate(names) if np.ptp(y[numbers == g]) == 0.0]
+        flat = [name for name, rows in groups if np.ptp(y[rows]) == 0.0]
         if flat:
             raise ValueError(
                 f"{self.name}: the values of {', '.join(flat)} are constant. A constant variable "

@@ -6,14 +6,16 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from xcopula.marginals.tails import Array
 
-__all__ = ["Design", "check_rank", "standardise"]
+__all__ = ["Design", "Reduced", "reduce_columns", "standardise"]
 
 # A column of which the others leave less than this is theirs: rounding of single precision passes.
 _COLLINEAR = 1e-6
 _CONSTANT = 1e-12
+_BLOCK = 65_536  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,12 @@ class Design:
     def matrix(self, covariates: Array) -> Array:
         """Evaluate the columns (n, k) at covariates (n, c)."""
         standard = (covariates - self.centre) / self.spread
-        return np.stack([standard[:, list(f)].prod(axis=1) for f in self.monomials], axis=1)
+        monomials = self.monomials
+        out = np.ones((len(covariates), len(monomials)))
+        for k, factors in enumerate(monomials):
+            for c in factors:
+                out[:, k] *= standard[:, c]
+        return out
 
 
 def standardise(covariates: Array, fields: tuple[str, ...], degree: int) -> Design:
@@ -79,33 +86,69 @@ def standardise(covariates: Array, fields: tuple[str, ...], degree: int) -> Desi
     return Design(fields, centre, spread, degree)
 
 
-def check_rank(matrix: Array, labels: list[str], intercepts: Array, groups: str = "") -> None:
-    """Refuse columns (n, k) that the intercepts (n, g) or other columns explain.
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """What least squares needs of a regression on k columns beside a level for each group.
 
-    Raises
-    ------
-    ValueError
-        With the names of the columns.
+    Attributes
+    ----------
+    triangle : ndarray (k + 1, k + 1)
+        R of the QR decomposition of the columns, then the response, less the means of their groups.
+    lengths : ndarray (k,)
+        Norms of the columns as they are.
+    count : int
+        Number of rows.
     """
-    q, _ = np.linalg.qr(intercepts)
-    left = matrix - q @ (q.T @ matrix)
-    lengths = np.linalg.norm(matrix, axis=0)
-    for k, label in enumerate(labels):
-        if np.linalg.norm(left[:, k]) <= _COLLINEAR * lengths[k]:
-            where = f"within each group of {groups}" if groups else "at all observations"
-            raise ValueError(
-                f"{label!r} is constant {where}: its slope cannot be told from the level of the "
-                "law itself. Leave it out, or choose a lower degree."
-            )
-        if k == 0:
-            continue
-        share, *_ = np.linalg.lstsq(left[:, :k], left[:, k], rcond=None)
-        rest = left[:, k] - left[:, :k] @ share
-        if np.linalg.norm(rest) <= _COLLINEAR * np.linalg.norm(left[:, k]):
-            weights = np.abs(share) * np.linalg.norm(left[:, :k], axis=0)
-            others = [labels[j] for j in np.flatnonzero(weights > 1e-3 * weights.max())]
-            names = ", ".join(repr(name) for name in [*others, label])
-            raise ValueError(
-                f"The covariates {names} are collinear over the {len(matrix)} observations: "
-                "their slopes cannot be told apart. Leave one out, or choose a lower degree."
-            )
+
+    triangle: Array
+    lengths: Array
+    count: int
+
+    def coefficients(self) -> Array:
+        """Return the least squares coefficients of the columns (k,)."""
+        return np.asarray(np.linalg.solve(self.triangle[:-1, :-1], self.triangle[:-1, -1]))
+
+    def check_rank(self, labels: list[str], groups: str = "") -> None:
+        """Refuse columns that the levels or other columns explain.
+
+        Raises
+        ------
+        ValueError
+            With the names of the columns.
+        """
+        left = np.linalg.norm(self.triangle[:, :-1], axis=0)
+        for k, label in enumerate(labels):
+            if left[k] <= _COLLINEAR * self.lengths[k]:
+                where = f"within each group of {groups}" if groups else "at all observations"
+                raise ValueError(
+                    f"{label!r} is constant {where}: its slope cannot be told from the level of "
+                    "the law itself. Leave it out, or choose a lower degree."
+                )
+            # what the columns before this one leave of it
+            if abs(self.triangle[k, k]) <= _COLLINEAR * left[k]:
+                share = np.linalg.solve(self.triangle[:k, :k], self.triangle[:k, k])
+                weights = np.abs(share) * left[:k]
+                others = [labels[j] for j in np.flatnonzero(weights > 1e-3 * weights.max())]
+                names = ", ".join(repr(name) for name in [*others, label])
+                raise ValueError(
+                    f"The covariates {names} are collinear over the {self.count} observations: "
+                    "their slopes cannot be told apart. Leave one out, or choose a lower degree."
+                )
+
+
+def reduce_columns(matrix: Array, response: Array, codes: npt.NDArray[np.intp]) -> Reduced:
+    """Reduce columns (n, k) and a response (n,), whose groups have the numbers ``codes`` (n,).
+
+    A level for each group is the same as means of the groups taken off (Frisch, Waugh and Lovell),
+    so that no array has a column for each group. Blocks of rows enter the triangle in turn.
+    """
+    counts = np.bincount(codes)
+    columns = [*matrix.T, response]
+    means = np.stack([np.bincount(codes, column) / counts for column in columns], axis=1)
+    triangle = np.zeros((0, len(columns)))
+    for start in range(0, response.size, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        block = np.column_stack([matrix[rows], response[rows]]) - means[codes[rows]]
+        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, block]), mode="r"))
+    lengths = np.sqrt([column @ column for column in matrix.T])
+    return Reduced(triangle, lengths, response.size)

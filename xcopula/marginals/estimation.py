@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -12,8 +13,17 @@ from xcopula.marginals.tails import Array
 
 __all__ = ["check_sample", "maximise"]
 
-_STEP = 1e-5  # of the width of the bounds
+_STEPS = (1e-5, 1e-7)  # of differences, in widths of the bounds
+_FLAT = 1e-6  # least curvature, of the largest
+_MANY = 20_000  # a sample of more values has a part that is climbed first
+_SHARE = 0.02  # of the values that are in the part,
+_FEWEST = 5_000  # which has at least so many,
+_FEWEST_PER_GROUP = 400  # and so many of each group
+_NEAR = 1e-3  # gain that ends the climb of the part
+_STEERED = 15  # steps on all values that take the part's Hessian
+_ROUNDING = 1e-15
 
+IntArray = npt.NDArray[np.intp]
 M = TypeVar("M", bound=Marginal)
 
 
@@ -41,21 +51,150 @@ def check_sample(values: npt.ArrayLike, law: type[Marginal], *, lower: float = -
     return y
 
 
-def maximise(start: M, values: Array, *, iterations: int = 200, tolerance: float = 1e-9) -> M:
+def maximise(
+    start: M,
+    values: Array,
+    covariates: Array | None = None,
+    *,
+    iterations: int = 200,
+    tolerance: float = 1e-9,
+) -> M:
     """Climb from ``start`` to the maximum of the log likelihood plus the log prior.
 
-    Newton steps with a Hessian from differences of the score; an outer product of scores stands in
-    where that Hessian is not negative definite. Steps are halved until the objective grows, so that
-    parameters which put a value outside the support are never accepted.
+    Each step is Newton's, with a Hessian from differences of the gradient. Where the Hessian is not
+    negative definite, its positive eigenvalues change sign, so that the step still leads uphill.
+    Steps are halved until the objective grows: parameters that put a value outside the support are
+    never accepted.
+
+    A large sample is climbed twice. The first climb takes a part of the values; the second takes
+    all of them, starts where the first ended, and borrows only the Hessian of the part.
+
+    Parameters
+    ----------
+    start : Marginal
+        Not bound to rows.
+    values : ndarray (n,)
+    covariates : ndarray (n, c), optional
+        Rows of a law that varies.
+    iterations : int
+    tolerance : float
+        A step that gains less than this is the last one.
+
+    Returns
+    -------
+    Marginal
+        Not bound to rows.
     """
-    law, best = start, _objective(start, values)
-    for _ in range(iterations):
+    table = np.empty((values.size, 0)) if covariates is None else covariates
+    law: Marginal = start.at(table)
+    if values.size <= _MANY:
+        return start.with_theta(_climb(law, _Objective(values), iterations, tolerance).theta)
+    groups = table[:, 0] if len(start.parts) > 1 else np.zeros(values.size)
+    rows, weights = _choose_rows(groups, _outwardness(law, values))
+    part, every = _Objective(values[rows], weights), _Objective(values, np.ones(values.size))
+    near = _climb(start.at(table[rows]), part, iterations, _NEAR)
+    widths = np.ptp(near.bounds, axis=1)
+    steering, first = part.curvature(near, widths), law.with_theta(near.theta)
+    if not np.isfinite(every.value(first)):  # a value outside the part is outside the support
+        return start.with_theta(_climb(law, every, iterations, tolerance).theta)
+    steering /= np.outer(widths, widths)
+    return start.with_theta(_climb(first, every, iterations, tolerance, steering).theta)
+
+
+@dataclass(frozen=True, eq=False)
+class _Objective:
+    """The log likelihood of values plus the log prior, and its derivatives in theta.
+
+    Laws are bound to the rows of the values. A value counts as often as its weight says.
+    """
+
+    values: Array
+    weights: Array | None = None
+
+    def value(self, law: Marginal) -> float:
+        each = law.log_density(self.values)
+        total = each.sum() if self.weights is None else self.weights @ each
+        return float(total) + law.log_prior()[0]
+
+    def gradient(self, law: Marginal) -> Array:
+        return law.density_pullback(self.values, self.weights) + law.log_prior()[1]
+
+    def curvature(self, law: Marginal, widths: Array) -> Array:
+        """Return a positive definite stand-in for minus the Hessian, in units of the widths."""
+        indefinite = None
+        for step in _STEPS:  # a short one close to the end of a support
+            hessian = self._hessian(law, widths, step)
+            if not np.isfinite(hessian).all():
+                continue
+            if _is_positive_definite(hessian):
+                return hessian
+            indefinite = hessian
+        if indefinite is not None:
+            # uphill along every axis: away from a saddle, not to it
+            values, vectors = np.linalg.eigh(indefinite)
+            steep = np.maximum(np.abs(values), _FLAT * np.abs(values).max())
+            return np.asarray((vectors * steep) @ vectors.T)
+        scores = widths * law.log_density_gradient(self.values)
+        if self.weights is not None:
+            scores *= np.sqrt(self.weights)[:, None]
+        return np.asarray(scores.T @ scores + 1e-8 * np.eye(widths.size))
+
+    def _hessian(self, law: Marginal, widths: Array, step: float) -> Array:
+        """Return minus the Hessian (p, p) in units of the widths, from differences of gradients."""
+        theta, parts = law.theta, law.parts
+        out, own = np.zeros((theta.size, theta.size)), parts[-1].stop
+
+        def change(moved: list[int]) -> Array:
+            move = np.zeros(theta.size)
+            move[moved] = step * widths[moved]
+            below, above = law.with_theta(theta - move), law.with_theta(theta + move)
+            return widths * (self.gradient(below) - self.gradient(above)) / (2.0 * step)
+
+        # parameters of different parts act on different values, so that all parts move at once
+        for k in range(max(part.stop - part.start for part in parts)):
+            moved = [part for part in parts if part.start + k < part.stop]
+            by_moved = change([part.start + k for part in moved])
+            for part in moved:
+                out[part.start + k, part] = by_moved[part]
+        for k in range(own, theta.size):
+            out[k] = change([k])
+            out[:own, k] = out[k, :own]
+        return np.asarray(0.5 * (out + out.T))
+
+
+def _is_positive_definite(matrix: Array) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _climb(
+    law: Marginal,
+    objective: _Objective,
+    iterations: int,
+    tolerance: float,
+    steering: Array | None = None,
+) -> Marginal:
+    """Climb from a law to the maximum; ``steering`` is the curvature for the first steps."""
+    best = objective.value(law)
+    for count in range(iterations):
         # the box moves along: it holds back a shape, but not a location with a poor start
-        theta, bounds = law.theta, law.bounds
-        step, size, value = _newton_step(law, values), 1.0, -np.inf
+        theta, bounds, gradient = law.theta, law.bounds, objective.gradient(law)
+        # widths of the bounds are the units, so that the data's own units do not matter
+        widths = np.ptp(bounds, axis=1)
+        # steering may be poor, as where a few extreme values tell most
+        if steering is not None and count < _STEERED:
+            curvature = np.outer(widths, widths) * steering
+        else:
+            curvature = objective.curvature(law, widths)
+        step, size, value = _newton_step(theta, bounds, gradient, curvature), 1.0, -np.inf
+        if steering is not None and 0.5 * gradient @ step < max(tolerance, _ROUNDING * abs(best)):
+            break
         while size > 1e-6:
             trial = law.with_theta(np.clip(theta + size * step, bounds[:, 0], bounds[:, 1]))
-            value = _objective(trial, values)
+            value = objective.value(trial)
             if value > best:
                 break
             size /= 2.0
@@ -67,31 +206,48 @@ def maximise(start: M, values: Array, *, iterations: int = 200, tolerance: float
     return law
 
 
-def _objective(law: Marginal, values: Array) -> float:
-    return float(law.log_density(values).sum()) + law.log_prior()[0]
-
-
-def _gradient(law: Marginal, values: Array) -> Array:
-    return np.asarray(law.log_density_gradient(values).sum(axis=0) + law.log_prior()[1])
-
-
-def _newton_step(law: Marginal, values: Array) -> Array:
-    # in units of the widths of the bounds, so that the data's own units do not matter
-    theta, widths = law.theta, np.ptp(law.bounds, axis=1)
-    gradient = widths * _gradient(law, values)
-    hessian = np.empty((theta.size, theta.size))
-    for k, unit in enumerate(np.eye(theta.size)):
-        move = _STEP * widths * unit
-        above, below = law.with_theta(theta + move), law.with_theta(theta - move)
-        difference = _gradient(below, values) - _gradient(above, values)
-        hessian[k] = widths * difference / (2.0 * _STEP)
-    hessian = 0.5 * (hessian + hessian.T)
-    if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[0] <= 0.0:
-        scores = widths * law.log_density_gradient(values)
-        hessian = scores.T @ scores + 1e-8 * np.eye(theta.size)
+def _newton_step(theta: Array, bounds: Array, gradient: Array, curvature: Array) -> Array:
+    widths = np.ptp(bounds, axis=1)
+    gradient = widths * gradient
     # a parameter that presses against its bound stays there while the others move on
-    low, high = law.bounds.T
+    low, high = bounds.T
     free = ~((theta <= low) & (gradient < 0.0)) & ~((theta >= high) & (gradient > 0.0))
     step = np.zeros(theta.size)
-    step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+    curvature, gradient = curvature[np.ix_(free, free)], gradient[free]
+    try:
+        step[free] = np.linalg.solve(curvature, gradient)
+    except np.linalg.LinAlgError:
+        # singular to rounding: a step along each axis climbs too
+        step[free] = gradient / np.diag(curvature)
     return np.asarray(widths * step)
+
+
+def _outwardness(law: Marginal, values: Array) -> Array:
+    """Rank values from the far end of the lower tail to the far end of the upper one."""
+    log_density = law.log_density(values)
+    return np.asarray(np.sign(law.log_density_slope(values)) * (log_density - log_density.max()))
+
+
+def _choose_rows(groups: Array, outwardness: Array) -> tuple[IntArray, Array]:
+    """Choose rows of each group, always the same; return them and their weights.
+
+    The outermost values of a group are all chosen, since they tell most about tails and supports,
+    and others at random. A row weighs as many rows as it stands for.
+    """
+    order = np.random.default_rng(0).permutation(groups.size)
+    order = order[np.argsort(groups[order], kind="stable")]
+    members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    quota = max(_FEWEST, int(_SHARE * groups.size)) // len(members)
+    quota = max(quota, _FEWEST_PER_GROUP)
+    chosen, weights = [], []
+    for rows in members:
+        few = min(quota, rows.size)
+        tail = few // 10
+        ranked = np.argpartition(outwardness[rows], [tail, rows.size - 1 - tail])
+        outer = np.zeros(rows.size, bool)
+        outer[ranked[:tail]] = outer[ranked[rows.size - tail :]] = True
+        inner = rows[~outer]
+        drawn = inner[: few - 2 * tail]
+        chosen += [rows[outer], drawn]
+        weights += [np.ones(2 * tail), np.full(drawn.size, inner.size / drawn.size)]
+    return np.concatenate(chosen), np.concatenate(weights)

@@ -11,6 +11,7 @@ from scipy.special import exprel, log_ndtr
 
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.estimation import check_sample, maximise
+from xcopula.marginals.normal import Normal
 from xcopula.marginals.tails import (
     Array,
     log_phi,
@@ -24,6 +25,9 @@ __all__ = ["GEV"]
 
 _SHAPE_SD = 0.3
 _SHAPE_BOUNDS = (-0.5, 0.9)
+_SHAPE_STARTS = (-0.5, -0.35, -0.2)
+_QUARTILES = np.array([0.25, 0.5, 0.75])
+_HOPELESS = 1.0  # nats per value that a start may be worse than a normal law
 _UPPER = 8.0  # past this score -log Phi(z) equals 1 - Phi(z) in double precision
 
 
@@ -53,9 +57,23 @@ class GEV(Marginal):
     def fit(cls, values: npt.ArrayLike) -> Self:
         """Fit by maximum likelihood with the weak prior on the shape."""
         y = check_sample(values, cls)
-        scale = float(y.std()) * np.sqrt(6.0) / np.pi
+        mean, sd = float(y.mean()), float(y.std())
+        scale = sd * np.sqrt(6.0) / np.pi
         # the Gumbel law of the same moments has every value in its support
-        return maximise(cls(float(y.mean() - np.euler_gamma * scale), float(scale), 0.0), y)
+        start = cls(float(mean - np.euler_gamma * scale), float(scale), 0.0)
+        gap = Normal(mean, sd).log_density(y) - start.log_density(y)
+        if gap.mean() > _HOPELESS:  # a long lower tail, which a Gumbel law has not
+            others = [cls._of_quartiles(y, shape) for shape in _SHAPE_STARTS]
+            start = max([start, *others], key=lambda law: float(law.log_density(y).sum()))
+        return maximise(start, y)
+
+    @classmethod
+    def _of_quartiles(cls, y: Array, shape: float) -> Self:
+        """Return the law of a negative shape by quartiles, wide enough for the largest value."""
+        low, middle, high = np.quantile(y, _QUARTILES)
+        a, b, c = unstretch(-np.log(-np.log(_QUARTILES)), shape)
+        scale = max(float(high - low) / (c - a), 1.5 * abs(shape) * float(y.max() - middle))
+        return cls(float(middle - b * scale), scale, shape)
 
     def _standardise(self, y: npt.ArrayLike) -> tuple[Array, Array]:
         s = np.asarray((np.asarray(y, dtype=np.float64) - self.location) / self.scale)

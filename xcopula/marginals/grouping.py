@@ -14,7 +14,7 @@ from xcopula.marginals.base import Marginal
 from xcopula.marginals.tails import Array
 from xcopula.marginals.varying import Varying
 
-__all__ = ["Grouped", "check_codes"]
+__all__ = ["Grouped", "check_codes", "rows_of_groups"]
 
 IntArray = npt.NDArray[np.intp]
 
@@ -71,7 +71,7 @@ class Grouped(Varying):
         """
         table = self._rows(covariates)
         codes = check_codes(table[:, 0], self.key, self.labels)
-        members = tuple(np.flatnonzero(codes == g) for g in range(len(self.labels)))
+        members = rows_of_groups(codes, len(self.labels))
         laws = tuple(law.at(table[rows, 1:]) for law, rows in zip(self.laws, members, strict=True))
         return replace(self, laws=laws, members=members, size=len(table))
 
@@ -126,6 +126,19 @@ class Grouped(Varying):
     def log_density_gradient(self, y: npt.ArrayLike) -> Array:
         """Evaluate d log f / d theta (n, p)."""
         return self._gradient("log_density_gradient", y)
+
+    def _pullback(self, method: str, y: npt.ArrayLike, weights: Array | None) -> Array:
+        y, slices = np.asarray(y, dtype=np.float64), self._slices
+        out = np.zeros(slices[-1].stop)
+        for g, law, rows in self._occupied():
+            own = None if weights is None else weights[rows]
+            out[slices[g]] = law._pullback(method, y[rows], own)
+        return out
+
+    @property
+    def parts(self) -> list[slice]:
+        """One part of theta for each group."""
+        return self._slices
 
     @property
     def _slices(self) -> list[slice]:
@@ -206,7 +219,7 @@ def check_codes(codes: Array, key: str, labels: tuple[str, ...]) -> IntArray:
     ValueError
         If one of them is no group's number.
     """
-    known = np.isin(codes, np.arange(len(labels)))
+    known = (codes >= 0.0) & (codes < len(labels)) & (codes == np.floor(codes))
     strange = np.unique(codes[~known & ~np.isnan(codes)])
     if strange.size:
         first = ", ".join(f"{code:g}" for code in strange[:3])
@@ -215,3 +228,10 @@ def check_codes(codes: Array, key: str, labels: tuple[str, ...]) -> IntArray:
             f"{len(labels)}: {', '.join(labels)}. Fit with values of every group, or mask the rest."
         )
     return np.where(known, codes, -1.0).astype(np.intp)
+
+
+def rows_of_groups(codes: IntArray, count: int) -> tuple[IntArray, ...]:
+    """Return the rows of each group 0 to ``count`` - 1, in their order; -1 is no group."""
+    order = np.argsort(codes, kind="stable")
+    stops = np.searchsorted(codes[order], np.arange(count + 1))
+    return tuple(order[a:b] for a, b in itertools.pairwise(stops))

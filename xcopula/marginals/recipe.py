@@ -115,8 +115,8 @@ class Recipe(ABC):
                 f"{self.name} needs covariates of shape ({y.size}, {len(self.fields)}), with the "
                 f"columns {', '.join(self.fields)}; got shape {table.shape}."
             )
-        bad = (~np.isfinite(np.column_stack([y, table]))).sum(axis=0)
-        for what, count in zip(("values", *self.fields), bad.tolist(), strict=True):
+        for what, column in zip(("values", *self.fields), (y, *table.T), strict=True):
+            count = int((~np.isfinite(column)).sum())
             if count:
                 raise ValueError(
                     f"{self.name}: {count} of {y.size} {what} are NaN or infinite. Drop them."

@@ -9,7 +9,7 @@ import numpy as np
 
 from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal
-from xcopula.marginals.design import check_rank, standardise
+from xcopula.marginals.design import reduce_columns, standardise
 from xcopula.marginals.estimation import maximise
 from xcopula.marginals.lognormal import LogNormal
 from xcopula.marginals.normal import Normal
@@ -70,10 +70,6 @@ class Regress(Recipe):
                 f"{matrix.shape[1] + FEWEST} values; got {y.size}. Use fewer covariates or a "
                 "lower degree."
             )
-        # Each group has a level of its own.
-        groups = inner[:, 0] if own else np.zeros(y.size)
-        intercepts = (groups[:, None] == np.unique(groups)).astype(np.float64)
-        check_rank(matrix, design.labels, intercepts, self.keys[0] if own else "")
         multiplicative = self.link == "log"
         if multiplicative and not (y > 0.0).all():
             bad = y[~(y > 0.0)]
@@ -83,8 +79,11 @@ class Regress(Recipe):
                 "with a marginal of wider support ('normal', 'gev', 't', 'parzen'), or mask them."
             )
         working = np.log(y) if multiplicative else y
-        both = np.hstack([matrix, intercepts])
-        coefficients = np.linalg.lstsq(both, working, rcond=None)[0][: matrix.shape[1]]
+        # each group has a level of its own
+        codes = np.unique(inner[:, 0], return_inverse=True)[1] if own else np.zeros(y.size, np.intp)
+        reduced = reduce_columns(matrix, working, codes)
+        reduced.check_rank(design.labels, self.keys[0] if own else "")
+        coefficients = reduced.coefficients()
         trend = matrix @ coefficients
         rest = y * np.exp(-trend) if multiplicative else y - trend
         try:
@@ -95,7 +94,7 @@ class Regress(Recipe):
                 "With link='log' the trend is a factor, and they do not."
             ) from None
         law = Regression(base, design, coefficients, multiplicative, float(working.std()))
-        return law if self._is_maximum() else law.with_theta(maximise(law.at(table), y).theta)
+        return law if self._is_maximum() else maximise(law, y, table)
 
     def _is_maximum(self) -> bool:
         """Tell if least squares and a fit to the residuals are as good as it gets.

@@ -114,27 +114,41 @@ class Regression(Varying):
 
     def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
         """Evaluate dz / d theta (n, p)."""
-        rest, _ = self._strip(y)
-        by_trend = -self._by_trend(self.base.to_normal_slope(rest), rest)
-        assert self.rows is not None
-        return np.hstack([self.base.to_normal_gradient(rest), by_trend[:, None] * self.rows])
+        return self._gradient("to_normal_gradient", y)
 
     def log_density_gradient(self, y: npt.ArrayLike) -> Array:
         """Evaluate d log f / d theta (n, p)."""
-        rest, _ = self._strip(y)
-        by_trend = -self._by_trend(self.base.log_density_slope(rest), rest)
-        if self.multiplicative:
-            by_trend -= 1.0
-        assert self.rows is not None
-        return np.hstack([self.base.log_density_gradient(rest), by_trend[:, None] * self.rows])
+        return self._gradient("log_density_gradient", y)
 
-    def _by_trend(self, slope: Array, rest: Array) -> Array:
-        """Turn a slope in the stripped values into one against the trend."""
+    def _gradient(self, method: str, y: npt.ArrayLike) -> Array:
+        rest, rows, by_trend = self._by_trend(method, y)
+        return np.hstack([getattr(self.base, method)(rest), by_trend[:, None] * rows])
+
+    def _pullback(self, method: str, y: npt.ArrayLike, weights: Array | None) -> Array:
+        rest, rows, by_trend = self._by_trend(method, y)
+        own = self.base._pullback(method, rest, weights)
+        pull = by_trend if weights is None else weights * by_trend
+        return np.concatenate([own, pull @ rows])
+
+    def _by_trend(self, method: str, y: npt.ArrayLike) -> tuple[Array, Array, Array]:
+        """Return the values without their trend, the design, and the derivative by the trend."""
+        rest, _ = self._strip(y)
+        assert self.rows is not None
+        of_density = method == "log_density_gradient"
+        base = self.base
+        slope = base.log_density_slope(rest) if of_density else base.to_normal_slope(rest)
         if not self.multiplicative:
-            return slope
+            return rest, self.rows, -slope
         with np.errstate(invalid="ignore"):
             # at the end of the support the slope may be infinite, where nothing moves
-            return np.where(rest == 0.0, 0.0, slope * rest)
+            by_trend = -np.where(rest == 0.0, 0.0, slope * rest)
+        return rest, self.rows, by_trend - 1.0 if of_density else by_trend
+
+    @property
+    def parts(self) -> list[slice]:
+        """Those of the base law; the coefficients act on all values."""
+        parts = self.base.parts
+        return parts if len(parts) > 1 else [slice(0, self.theta.size)]
 
     @property
     def theta(self) -> Array:

@@ -134,8 +134,9 @@ def _log_kernel(v: float, s: Array) -> Array:
 
 def _log_density(v: float, s: Array) -> Array:
     with np.errstate(over="ignore"):
-        small = np.log1p(np.minimum(s * s / v, 1.0))
-    kernel = np.where(np.abs(s) < np.sqrt(v), small, _log_kernel(v, s))
+        kernel = np.asarray(np.log1p(np.minimum(s * s / v, 1.0)))
+    far = np.asarray(~(np.abs(s) < np.sqrt(v)))
+    kernel[far] = _log_kernel(v, s[far])
     constant = gammaln((v + 1.0) / 2.0) - gammaln(v / 2.0) - 0.5 * np.log(np.pi * v)
     return np.asarray(constant - 0.5 * (v + 1.0) * kernel)
 

@@ -75,10 +75,10 @@ def stretch_slope(s: Array, shape: float) -> Array:
 
     .. math:: \partial g / \partial\xi = s^2 \, \frac{x/(1+x) - \log(1+x)}{x^2}, \qquad x = \xi s
     """
-    x = shape * s
-    near = np.abs(x) < _SERIES_RADIUS
+    x = np.asarray(shape * s)
+    near = np.asarray(np.abs(x) < _SERIES_RADIUS)
     safe = np.where(near, 1.0, x)
     with np.errstate(divide="ignore", invalid="ignore"):
-        far = (safe / (1.0 + safe) - np.log1p(safe)) / safe**2
-    series = np.polynomial.polynomial.polyval(np.where(near, x, 0.0), _SLOPE_SERIES)
-    return np.asarray(s * s * np.where(near, series, far))
+        out = np.asarray((safe / (1.0 + safe) - np.log1p(safe)) / (safe * safe))
+    out[near] = np.polynomial.polynomial.polyval(x[near], _SLOPE_SERIES)
+    return np.asarray(s * s * out)
