@@ -213,6 +213,18 @@ class TestCrps:
         found = outcome.crps(np.zeros(2), np.ones(2), Normal(0.0, 1.0), observed)
         np.testing.assert_allclose(found, closed, rtol=1e-12)
 
+    @pytest.mark.parametrize("far", [-8.0, -6.5, 6.5, 8.0])
+    def test_closed_forms_of_observations_far_out(self, far):
+        """Eight standard deviations out, where one side takes nearly the whole range."""
+        observed = LOGNORMAL.from_normal(MEAN + far * STD)
+        scale = 0.8 * STD
+        below, above = 2.0 * stats.norm.cdf(far) - 1.0, stats.norm.cdf(far - scale)
+        closed = observed * below - 2.0 * np.exp(0.5 + 0.8 * MEAN + scale**2 / 2.0) * (
+            above + stats.norm.cdf(scale / np.sqrt(2.0)) - 1.0
+        )
+        found = outcome.crps(MEAN, STD, LOGNORMAL, observed)
+        np.testing.assert_allclose(found, closed, rtol=1e-11)
+
     def test_of_what_is_known_it_is_the_distance(self):
         """Without uncertainty the score is the absolute error; of a missing value it is NaN."""
         observed = np.array([1.5, 0.5, 1.0, np.nan])

@@ -33,6 +33,15 @@ class TestGlobe:
         h = np.sin(np.diff(lat)[0] / 2) ** 2 + np.cos(lat).prod() * np.sin(np.diff(lon)[0] / 2) ** 2
         assert found == pytest.approx(2.0 * EARTH_RADIUS * np.sqrt(h), abs=1e-5)
 
+    def test_the_size_of_the_earth(self):
+        """A degree of latitude is 111.19 km; the chord from equator to pole is 9009.95 km."""
+        degree, quarter = (
+            distances(GLOBE.embed(np.array([[10.0, 10.0], [0.0, lat]])))[0, 1]
+            for lat in (1.0, 90.0)
+        )
+        assert degree == pytest.approx(111.19, abs=0.01)
+        assert quarter == pytest.approx(9009.95, abs=0.01)
+
     @given(lon=LONGITUDES, lat=LATITUDES)
     def test_conventions_of_longitude_are_one_place(self, lon, lat):
         """A full turn ends at the same place."""

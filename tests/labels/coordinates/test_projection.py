@@ -74,6 +74,13 @@ class TestDifferences:
         found = find_projection(projected(other))
         assert find_projection(projected(LAEA)).differences(found) == []
 
+    @pytest.mark.parametrize(("relative", "same"), [(1e-10, True), (1e-8, False)])
+    def test_how_much_rounding_is_none(self, relative, same):
+        """Texts round; a false easting of 4321 km that is four centimetres off is another."""
+        one, other = ({"false_easting": 4321e3 * (1.0 + r)} for r in (0.0, relative))
+        found = find_projection(projected(LAEA | other))
+        assert (find_projection(projected(LAEA | one)).differences(found) == []) == same
+
     def test_numbers_and_names_do(self):
         """Every attribute that differs is reported with both values."""
         moved = find_projection(projected(LAEA | {"longitude_of_projection_origin": 9.0}))

@@ -174,6 +174,21 @@ class TestDegrees:
             ((0.0, 4.0), (0.0, 3.0), False),
             ((0.0, 100.0), (0.0, 100.0), False),
             ((500.0, 510.0), (40.0, 50.0), False),
+            # the ends of what degrees can be
+            ((350.0, 360.0), (80.0, 90.0), True),
+            ((350.0, 360.1), (80.0, 90.0), False),
+            ((350.0, 360.0), (80.0, 90.1), False),
+            ((-180.0, -170.0), (-90.0, -80.0), True),
+            ((-180.1, -170.0), (-90.0, -80.0), False),
+            ((-180.0, -170.0), (-90.1, -80.0), False),
+            # farther from the origin than they are wide, along both
+            ((11.0, 30.0), (11.0, 30.0), True),
+            ((9.0, 30.0), (11.0, 30.0), False),
+            ((11.0, 30.0), (9.0, 30.0), False),
+            # more than 300 by 120 degrees
+            ((-151.0, 151.0), (-61.0, 61.0), True),
+            ((-149.0, 149.0), (-61.0, 61.0), False),
+            ((-151.0, 151.0), (-59.0, 59.0), False),
         ],
     )
     def test_only_what_could_be_degrees(self, x, y, suspicious):

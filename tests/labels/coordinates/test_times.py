@@ -93,7 +93,14 @@ class TestCalendars:
             times.calendar_of(array(mixed))
 
     @pytest.mark.parametrize(
-        ("calendar", "days"), [("standard", 365.2425), ("noleap", 365.0), ("360_day", 360.0)]
+        ("calendar", "days"),
+        [
+            ("standard", 365.2425),
+            ("julian", 365.25),
+            ("noleap", 365.0),
+            ("all_leap", 366.0),
+            ("360_day", 360.0),
+        ],
     )
     def test_years(self, calendar, days):
         """A year is as long as its calendar makes it on average."""
