@@ -1,0 +1,999 @@
+"""Break the package on purpose, one line at a time, and see whether the tests notice.
+
+Run as ``python benchmarks/mutants.py`` (``--quick``: three mutants; ``--only NAME``; ``--list``).
+Each mutant names the tests that should fail with it: they are run first without any mutant, where
+all must pass, and then once for each. Package and tests are copied to a temporary folder: nothing
+here is touched. The exit code is 1 if fewer than 95 % are killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("xcopula", "tests", "pyproject.toml")
+QUICK = ("outcome-std-centre", "times-julian", "gamma-fraction")
+ENOUGH = 0.95
+SECONDS = 300  # a mutant may make a loop endless
+FAILED = 1  # pytest's code where tests ran and some failed
+
+
+class Mutant(NamedTuple):
+    """A change that is wrong: of a file in ``xcopula/``, told by tests in ``tests/``."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+    @property
+    def nodes(self) -> list[str]:
+        """What pytest is asked to run."""
+        return [f"tests/{node}" for node in self.tests.split()]
+
+    @property
+    def compiled(self) -> bool:
+        """Whether numba compiles the file."""
+        return self.file.startswith("jit/")
+
+
+class Outcome(NamedTuple):
+    """What became of a mutant: killed or not, by which test, and in how many seconds."""
+
+    killed: bool
+    by: str
+    seconds: float
+
+
+MUTANTS = (
+    Mutant(
+        "sites-norm",
+        "process/sites.py",
+        "query_pairs(1.0, p=np.inf",
+        "query_pairs(1.0, p=2",
+        "process/test_sites.py",
+    ),
+    Mutant(
+        "sites-upper",
+        "process/sites.py",
+        "distance_upper_bound=1.0 + 1e-6",
+        "distance_upper_bound=0.5",
+        "process/test_sites.py",
+    ),
+    Mutant(
+        "sample-keeps-sites",
+        "process/sample.py",
+        "            np.concatenate([self.sites[self.task(i)] for i in tasks]),",
+        "            None,",
+        "process/test_sample.py",
+    ),
+    Mutant(
+        "sample-observed",
+        "process/sample.py",
+        "np.where(own[found] == sites, found + where.start, NO_SITE)",
+        "np.where(own[found] == sites, found, NO_SITE)",
+        "process/test_sample.py",
+    ),
+    Mutant(
+        "sample-take-covariates",
+        "process/sample.py",
+        "offsets[i + 1]] - self.offsets[i]]",
+        "offsets[i + 1]] - offsets[i]]",
+        "process/test_sample.py",
+    ),
+    Mutant(
+        "evidence-determinant",
+        "process/evidence.py",
+        "+ 0.5 * log_determinant",
+        "- 0.5 * log_determinant",
+        "process/test_evidence.py",
+    ),
+    Mutant(
+        "evidence-pull",
+        "process/evidence.py",
+        "pull = (alpha - self.scores)[task]",
+        "pull = alpha[task]",
+        "process/test_evidence.py",
+    ),
+    Mutant(
+        "outcome-tie",
+        "process/outcome.py",
+        "np.where(score >= mean, np.inf, -np.inf)",
+        "np.where(score > mean, np.inf, -np.inf)",
+        "process/test_outcome.py",
+    ),
+    Mutant(
+        "outcome-moment-decay",
+        "process/outcome.py",
+        "1.0 - power * marginal.tail_index * std**2",
+        "1.0 - marginal.tail_index * std**2",
+        "process/test_outcome.py",
+    ),
+    Mutant(
+        "outcome-std-centre",
+        "process/outcome.py",
+        "second - first**2",
+        "second - first",
+        "process/test_outcome.py",
+    ),
+    Mutant(
+        "crps-nodes",
+        "process/outcome.py",
+        "leggauss(48)",
+        "leggauss(40)",
+        "process/test_outcome.py",
+    ),
+    Mutant(
+        "crps-range",
+        "process/outcome.py",
+        "_FARTHEST = 9.0",
+        "_FARTHEST = 6.0",
+        "process/test_outcome.py",
+    ),
+    Mutant(
+        "scores-log-score",
+        "process/scores.py",
+        "- np.log(std),",
+        "+ np.log(std),",
+        "process/test_scores.py",
+    ),
+    Mutant(
+        "scores-interval",
+        "process/scores.py",
+        "outcome.quantile(mean, std, law, 0.95)",
+        "outcome.quantile(mean, std, law, 0.9)",
+        "process/test_scores.py",
+    ),
+    Mutant(
+        "exact-with-scores",
+        "solvers/exact.py",
+        "return replace(self, scores=scores, alpha=_solve(self.factor, scores.copy()))",
+        "return replace(self, scores=scores)",
+        "solvers/test_exact.py",
+    ),
+    Mutant(
+        "exact-prior-offsets",
+        "solvers/exact.py",
+        "offsets[task + 1 :] = others.size",
+        "offsets[1:] = others.size",
+        "solvers/test_exact.py",
+    ),
+    Mutant(
+        "exact-loo",
+        "solvers/exact.py",
+        "return Moments(self.scores - self.alpha * variance, variance)",
+        "return Moments(self.scores + self.alpha * variance, variance)",
+        "solvers/test_exact.py",
+    ),
+    Mutant(
+        "exact-prior-nugget",
+        "solvers/exact.py",
+        "self.state.nugget[task, task]) if nugget else 0.0",
+        "self.state.nugget[0, 0]) if nugget else 0.0",
+        "solvers/test_exact.py",
+    ),
+    Mutant(
+        "combination-coefficients",
+        "methods/combination.py",
+        "[[1.0 - self.beta.sum()], self.beta]",
+        "[[1.0], self.beta]",
+        "methods/test_combination.py",
+    ),
+    Mutant(
+        "combination-floor",
+        "methods/combination.py",
+        "return Moments(stacked.mean, np.maximum(stacked.variance, least))",
+        "return stacked",
+        "methods/test_combination.py",
+    ),
+    Mutant(
+        "combination-spread",
+        "methods/combination.py",
+        "spread = 1.0 / total + rest",
+        "spread = 1.0 / total",
+        "methods/test_combination.py",
+    ),
+    Mutant(
+        "combination-flattery",
+        "methods/combination.py",
+        "n / (n - t + 1) * (n - 1) / (n - t)",
+        "n / (n - t + 1)",
+        "methods/test_combination.py",
+    ),
+    Mutant(
+        "observed-told",
+        "methods/observed.py",
+        "left[met[which.reshape(-1) == k]] -= told",
+        "left[met[which.reshape(-1) == k]] -= 0.9 * told",
+        "methods/test_observed.py",
+    ),
+    Mutant(
+        "observed-known",
+        "methods/observed.py",
+        "np.where(known, 0.0, moments.variance)",
+        "moments.variance",
+        "methods/test_observed.py",
+    ),
+    Mutant(
+        "committee-votes",
+        "methods/committee.py",
+        "precision = -(len(votes) - 1) /",
+        "precision = -len(votes) /",
+        "methods/test_committee.py",
+    ),
+    Mutant(
+        "committee-loo",
+        "methods/committee.py",
+        " for j, m in enumerate(self.members) if j != k]",
+        " for j, m in enumerate(self.members)]",
+        "methods/test_committee.py",
+    ),
+    Mutant(
+        "sparse-datum",
+        "methods/sparse.py",
+        "amounts[:, data[task] >= 0] = 0.0  # the datum itself is there",
+        "pass",
+        "methods/test_sparse.py",
+    ),
+    Mutant(
+        "sparse-dtc-loo",
+        "methods/sparse.py",
+        "variance = variance + self.pieces.missing(self.sample)",
+        "pass",
+        "methods/test_sparse.py",
+    ),
+    Mutant(
+        "lowrank-precision",
+        "methods/lowrank.py",
+        "precision[index] += np.diagonal(inverse, axis1=1, axis2=2)",
+        "precision[index] += 1.01 * np.diagonal(inverse, axis1=1, axis2=2)",
+        "methods/test_lowrank.py",
+    ),
+    Mutant(
+        "lowrank-pull-back",
+        "methods/lowrank.py",
+        "inner = -0.5 * (through @ gain.T)",
+        "inner = 0.5 * (through @ gain.T)",
+        "methods/test_sparse.py",
+    ),
+    Mutant(
+        "cokriging-missing",
+        "methods/cokriging.py",
+        "missing[task] += 1.0",
+        "missing[0] += 1.0",
+        "methods/test_cokriging.py",
+    ),
+    Mutant(
+        "cokriging-loo",
+        "methods/cokriging.py",
+        'precision -= np.einsum("in,ij,jn->n", self.lifted, self.gram, self.lifted)',
+        "pass",
+        "methods/test_cokriging.py",
+    ),
+    Mutant(
+        "anchors-known",
+        "methods/anchors.py",
+        "points = points.take(sample.observed(0, points.sites) < 0)",
+        "pass",
+        "methods/test_anchors.py",
+    ),
+    Mutant(
+        "anchors-explained",
+        "methods/anchors.py",
+        "cross -= white @ self.whitened[k].T",
+        "pass",
+        "methods/test_anchors.py",
+    ),
+    Mutant(
+        "transductive-rest",
+        "methods/transductive.py",
+        "rest[self.sample.observed(0, targets.sites) >= 0] = 0.0  # nothing is left of a datum",
+        "pass",
+        "methods/test_transductive.py methods/test_contract.py",
+    ),
+    Mutant(
+        "transductive-task",
+        "methods/transductive.py",
+        "return self.models[task].moments(targets, task=1, nugget=nugget)",
+        "return self.models[task].moments(targets, task=0, nugget=nugget)",
+        "methods/test_transductive.py methods/test_contract.py",
+    ),
+    Mutant(
+        "transductive-scores",
+        "methods/transductive.py",
+        "anchors = self.anchors and anchor(models, self.rule.coefficients, self.anchors.points)",
+        "anchors = self.anchors",
+        "methods/test_contract.py methods/test_anchors.py",
+    ),
+    Mutant(
+        "matern-curvature",
+        "kernels/matern.py",
+        "-1.0 / (2.0 * nu - 2.0)",
+        "-1.0 / (2.0 * nu - 1.0)",
+        "kernels/test_families.py",
+    ),
+    Mutant(
+        "matern-52",
+        "kernels/matern.py",
+        "(1.0 + x * (1.0 + x / 3.0)) * e",
+        "(1.0 + x * (1.0 + x / 2.0)) * e",
+        "kernels/test_families.py",
+    ),
+    Mutant(
+        "se-curvature",
+        "kernels/se.py",
+        "(x * x - 1.0) * value",
+        "(x * x + 1.0) * value",
+        "kernels/test_families.py",
+    ),
+    Mutant(
+        "convolution-dimension",
+        "kernels/convolution.py",
+        "/ total) ** (dimension / 2)",
+        "/ total) ** 0.5",
+        "kernels/test_convolution.py",
+    ),
+    Mutant(
+        "convolution-swapped",
+        "kernels/convolution.py",
+        "-profile.slope - r * profile.curvature - profile.by_first_slope",
+        "profile.slope - r * profile.curvature - profile.by_first_slope",
+        "kernels/test_convolution.py",
+    ),
+    Mutant(
+        "convolution-gamma",
+        "kernels/convolution.py",
+        "tau = t / a2 + 0.25 * length_se**2",
+        "tau = t / a2 + 0.5 * length_se**2",
+        "kernels/test_convolution.py",
+    ),
+    Mutant(
+        "covariance-lengths",
+        "kernels/covariance.py",
+        "lengths[q, g, j] -= by.slope[k] + by.sensitivity[k]",
+        "lengths[q, g, j] -= by.slope[k]",
+        "kernels/test_covariance.py",
+    ),
+    Mutant(
+        "covariance-pair",
+        "kernels/covariance.py",
+        "pair = [i * (i - 1) // 2 for i in others]",
+        "pair = [i * (i + 1) // 2 - 1 for i in others]",
+        "kernels/test_covariance.py",
+    ),
+    Mutant(
+        "covariance-shares",
+        "kernels/covariance.py",
+        "(by_log_share - shares * by_log_share.sum(axis=0))",
+        "(by_log_share - shares * by_log_share)",
+        "kernels/test_covariance.py",
+    ),
+    Mutant(
+        "correlation-left",
+        "kernels/correlation.py",
+        "gradient[:, :-1] -= z[:, :-1] * after[:, 1:]",
+        "gradient[:, :-1] += z[:, :-1] * after[:, 1:]",
+        "kernels/test_correlation.py",
+    ),
+    Mutant(
+        "tables-cells",
+        "kernels/tables.py",
+        "CELLS = 512",
+        "CELLS = 128",
+        "kernels/test_tables.py",
+    ),
+    Mutant(
+        "tables-chain",
+        "kernels/tables.py",
+        "16.0 * _NODES**6",
+        "8.0 * _NODES**6",
+        "kernels/test_tables.py",
+    ),
+    Mutant(
+        "hermite-quintic",
+        "kernels/hermite.py",
+        "-15.0 * rise + 7.0 * tilt",
+        "-15.0 * rise + 8.0 * tilt",
+        "kernels/test_tables.py",
+    ),
+    Mutant(
+        "jit-sites",
+        "jit/pairs.py",
+        "nugget if others[b] == site else 0.0",
+        "nugget if others[b] >= site else 0.0",
+        "jit/test_pairs.py",
+    ),
+    Mutant(
+        "jit-slope",
+        "jit/pairs.py",
+        "return by_value, 0.25 * by_slope",
+        "return by_value, by_slope",
+        "jit/test_pairs.py",
+    ),
+    Mutant(
+        "jit-anchored",
+        "jit/anchored.py",
+        "base_variance -= g[k] * right[k, 1]",
+        "base_variance += g[k] * right[k, 1]",
+        "jit/test_anchored.py",
+    ),
+    Mutant(
+        "normal-density",
+        "marginals/normal.py",
+        "np.asarray(log_phi(self.to_normal(y)) - np.log(self.scale))",
+        "np.asarray(log_phi(self.to_normal(y)))",
+        "marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "lognormal-density",
+        "marginals/lognormal.py",
+        "- np.log(self.scale) - x",
+        "- np.log(self.scale)",
+        "marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "exponential-tail",
+        "marginals/exponential.py",
+        "normal_score(np.log(-np.expm1(-x)), -x)",
+        "normal_score(np.log(1.0 - np.exp(-x)), -x)",
+        "marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "gamma-fraction",
+        "marginals/gamma.py",
+        "- 1.0 - k - n * (n - k) / tail",
+        "- 1.0 - k + n * (n - k) / tail",
+        "marginals/test_deep_tails.py",
+    ),
+    Mutant(
+        "gamma-series",
+        "marginals/gamma.py",
+        "term = term * small / (k + n)",
+        "term = term * small / (k + n + 1.0)",
+        "marginals/test_deep_tails.py",
+    ),
+    Mutant(
+        "gev-support",
+        "marginals/gev.py",
+        "end = self.location - self.scale / self.shape",
+        "end = self.location + self.scale / self.shape",
+        "marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "gev-density",
+        "marginals/gev.py",
+        "- (1.0 + self.shape) * g - np.exp(-g)",
+        "- (1.0 - self.shape) * g - np.exp(-g)",
+        "marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "student-gradient",
+        "marginals/student.py",
+        "digamma(v / 2.0) - 1.0 / v",
+        "digamma(v / 2.0) + 1.0 / v",
+        "marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "student-deep",
+        "marginals/student.py",
+        "np.sqrt(-np.expm1(log_x)) / (2.0 * a)",
+        "np.sqrt(-np.expm1(log_x)) / a",
+        "marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "tails-slope-series",
+        "marginals/tails.py",
+        "(k + 1) / (k + 2) for k in range(14)]",
+        "(k + 1) / (k + 2) for k in range(4)]",
+        "marginals/test_gev.py marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "parzen-tail-count",
+        "marginals/parzen.py",
+        "_PER_TAIL = 20",
+        "_PER_TAIL = 18",
+        "marginals/test_deep_tails.py",
+    ),
+    Mutant(
+        "parzen-threshold",
+        "marginals/parzen.py",
+        "low, high = float(x[k]), float(x[-1 - k])",
+        "low, high = float(x[k]), float(x[-k])",
+        "marginals/test_deep_tails.py",
+    ),
+    Mutant(
+        "smoother-wide",
+        "marginals/smoother.py",
+        "1.5 * sample.std()",
+        "1.0 * sample.std()",
+        "marginals/test_parzen.py marginals/test_kernel_sums.py",
+    ),
+    Mutant(
+        "smoother-monotone",
+        "marginals/smoother.py",
+        "limit = 3.0 * np.minimum",
+        "limit = 30.0 * np.minimum",
+        "marginals/test_parzen.py marginals/test_marginal_contract.py",
+    ),
+    Mutant(
+        "regress-degree",
+        "marginals/design.py",
+        "for degree in range(1, self.degree + 1)",
+        "for degree in range(1, self.degree)",
+        "marginals/test_design.py",
+    ),
+    Mutant(
+        "regression-trend",
+        "marginals/regression.py",
+        "np.asarray(out - trend) if self.multiplicative else out",
+        "out",
+        "marginals/test_varying.py",
+    ),
+    Mutant(
+        "by-few",
+        "marginals/by.py",
+        "if rows.size < FEWEST]",
+        "if rows.size < FEWEST - 1]",
+        "marginals/test_recipe.py marginals/test_varying.py",
+    ),
+    Mutant(
+        "units-mile",
+        "labels/coordinates/units.py",
+        '"1609.344": "mile miles',
+        '"1609": "mile miles',
+        "labels/coordinates/test_units.py",
+    ),
+    Mutant(
+        "units-case",
+        "labels/coordinates/units.py",
+        'return "_".join(units.lower().split())',
+        'return "_".join(units.split())',
+        "labels/coordinates/test_units.py",
+    ),
+    Mutant(
+        "axis-down",
+        "labels/coordinates/axis.py",
+        "factor = -factor  # a depth",
+        "pass  # a depth",
+        "labels/coordinates/test_axis.py labels/coordinates/test_system.py",
+    ),
+    Mutant(
+        "axis-latitude",
+        "labels/coordinates/axis.py",
+        "np.abs(values) > 90.0",
+        "np.abs(values) > 180.0",
+        "labels/coordinates/test_axis.py",
+    ),
+    Mutant(
+        "groups-earth",
+        "labels/coordinates/groups.py",
+        "EARTH_RADIUS = 6371.0",
+        "EARTH_RADIUS = 6378.137",
+        "labels/coordinates/test_groups.py",
+    ),
+    Mutant(
+        "groups-cycle",
+        "labels/coordinates/groups.py",
+        "(self.period / (2.0 * np.pi)) * np.stack",
+        "(self.period / np.pi) * np.stack",
+        "labels/coordinates/test_groups.py",
+    ),
+    Mutant(
+        "groups-single",
+        "labels/coordinates/groups.py",
+        "_SINGLE = 2.0**-23",
+        "_SINGLE = 2.0**-26",
+        "labels/test_sites.py",
+    ),
+    Mutant(
+        "times-julian",
+        "labels/coordinates/times.py",
+        '"julian": 365.25,',
+        '"julian": 365.2425,',
+        "labels/coordinates/test_times.py",
+    ),
+    Mutant(
+        "times-all-leap",
+        "labels/coordinates/times.py",
+        '"all_leap": 366.0,',
+        '"all_leap": 365.0,',
+        "labels/coordinates/test_times.py",
+    ),
+    Mutant(
+        "times-micro",
+        "labels/coordinates/times.py",
+        "* 86_400e6)",
+        "* 86_400e3)",
+        "labels/coordinates/test_times.py",
+    ),
+    Mutant(
+        "projection-tolerance",
+        "labels/coordinates/projection.py",
+        "rtol=1e-9",
+        "rtol=1e-6",
+        "labels/coordinates/test_projection.py",
+    ),
+    Mutant(
+        "degrees-longitude",
+        "labels/coordinates/system.py",
+        "(high > [360.0, 90.0])",
+        "(high > [365.0, 90.0])",
+        "labels/coordinates/test_system.py",
+    ),
+    Mutant(
+        "degrees-globe",
+        "labels/coordinates/system.py",
+        "(extent > [300.0, 120.0]).all()",
+        "(extent > [300.0, 100.0]).all()",
+        "labels/coordinates/test_system.py",
+    ),
+    Mutant(
+        "degrees-middle",
+        "labels/coordinates/system.py",
+        "(middle > extent).all()",
+        "(middle > extent).any()",
+        "labels/coordinates/test_system.py",
+    ),
+    Mutant(
+        "roles-whole",
+        "labels/coordinates/roles.py",
+        "re.fullmatch(pattern, name.lower())",
+        "re.match(pattern, name.lower())",
+        "labels/coordinates/test_roles.py",
+    ),
+    Mutant(
+        "fields-wrap",
+        "labels/fields.py",
+        "(numbers - self.wrap + 180.0) % 360.0 - 180.0",
+        "(numbers - self.wrap) % 360.0",
+        "labels/test_fields.py",
+    ),
+    Mutant(
+        "fields-strange",
+        "labels/fields.py",
+        "strange = order[place] != found",
+        "strange = order[place] < found",
+        "labels/test_fields.py",
+    ),
+    Mutant(
+        "labels-sites-share",
+        "labels/sites.py",
+        "_LESS * closest / links",
+        "_LESS * closest",
+        "labels/test_sites.py",
+    ),
+    Mutant(
+        "observations-few",
+        "labels/observations.py",
+        "if finite.size < _FEWEST:",
+        "if finite.size < _FEWEST - 1:",
+        "labels/test_observations.py",
+    ),
+    Mutant(
+        "observations-duplicates",
+        "labels/observations.py",
+        "repeated = np.flatnonzero(counts > 1)",
+        "repeated = np.flatnonzero(counts > 2)",
+        "labels/test_observations.py labels/test_sites.py",
+    ),
+    Mutant(
+        "optimiser-settled",
+        "fitting/optimiser.py",
+        "self.settled = small and self.small",
+        "self.settled = small",
+        "fitting/test_optimiser.py",
+    ),
+    Mutant(
+        "optimiser-best",
+        "fitting/optimiser.py",
+        "best = min(scouts, key=lambda s: s.value)",
+        "best = scouts[0]",
+        "fitting/test_optimiser.py",
+    ),
+    Mutant(
+        "optimiser-chain",
+        "fitting/optimiser.py",
+        "return value, gradient * half * np.cos(x)",
+        "return value, gradient * half",
+        "fitting/test_optimiser.py",
+    ),
+    Mutant(
+        "selection-aic",
+        "fitting/selection.py",
+        "2.0 * (nll + process.covariance.size + fitted.dof)",
+        "2.0 * nll + process.covariance.size + fitted.dof",
+        "fitting/test_selection.py",
+    ),
+    Mutant(
+        "selection-shortlist",
+        "fitting/selection.py",
+        "_SHORTLIST = 3",
+        "_SHORTLIST = 2",
+        "fitting/test_selection.py",
+    ),
+    Mutant(
+        "steps-free",
+        "fitting/steps.py",
+        "while np.linalg.eigvalsh(matrix)[0] < 0.02",
+        "while np.linalg.eigvalsh(matrix)[0] < -0.5",
+        "fitting/test_steps.py",
+    ),
+    Mutant(
+        "steps-best",
+        "fitting/steps.py",
+        "best = tried[int(np.argmin([t.crps for t in trials]))]",
+        "best = tried[int(np.argmax([t.crps for t in trials]))]",
+        "fitting/test_steps.py",
+    ),
+    Mutant(
+        "cost-share",
+        "fitting/cost.py",
+        "cost.bytes < _SHARE * memory",
+        "cost.bytes < memory",
+        "fitting/test_cost.py",
+    ),
+    Mutant(
+        "cost-hours",
+        "fitting/cost.py",
+        "cost.hours <= max_hours",
+        "True",
+        "fitting/test_cost.py",
+    ),
+    Mutant(
+        "request-sign",
+        "fitting/request.py",
+        "callback(k, -value, theta)",
+        "callback(k, value, theta)",
+        "fitting/test_request.py fitting/test_fit.py",
+    ),
+    Mutant(
+        "request-twice",
+        "fitting/request.py",
+        "if len(set(others)) < len(others):",
+        "if False:",
+        "fitting/test_request.py",
+    ),
+    Mutant(
+        "interruption-add",
+        "fitting/interruption.py",
+        "_stopped.add(ticket)",
+        "pass",
+        "fitting/test_interruption.py",
+    ),
+    Mutant(
+        "blocks-mask",
+        "prediction/blocks.py",
+        "wanted[part] &= np.isfinite(c.flat[part])",
+        "pass",
+        "prediction/test_blocks.py",
+    ),
+    Mutant(
+        "blocks-slices",
+        "prediction/blocks.py",
+        "min(k + _CELLS, size))",
+        "min(k + _CELLS - 1, size))",
+        "prediction/test_blocks.py",
+    ),
+    Mutant(
+        "layout-own",
+        "prediction/layout.py",
+        "found.setdefault(dim, chunks)",
+        "found[dim] = chunks",
+        "prediction/test_layout.py",
+    ),
+    Mutant(
+        "target-exact",
+        "prediction/target.py",
+        'join="exact", copy=False',
+        'join="outer", copy=False',
+        "prediction/test_target.py",
+    ),
+    Mutant(
+        "posterior-interval",
+        "prediction/posterior.py",
+        "[0.5 * (1.0 - level), 0.5 * (1.0 + level)]",
+        "[1.0 - level, level]",
+        "prediction/test_posterior.py",
+    ),
+    Mutant(
+        "predicting-nugget",
+        "prediction/predicting.py",
+        'self.nugget = of == "observation"',
+        "self.nugget = True",
+        "prediction/test_predicting.py",
+    ),
+    Mutant(
+        "record-extreme",
+        "model/record.py",
+        "(self.largest_score > EXTREME_SCORE, self.aic)",
+        "(False, self.aic)",
+        "model/test_record.py fitting/test_selection.py",
+    ),
+    Mutant(
+        "record-prior",
+        "model/record.py",
+        "return value - weak, gradient - weak_gradient",
+        "return value + weak, gradient - weak_gradient",
+        "model/test_record.py",
+    ),
+    Mutant(
+        "summary-correlation",
+        "model/summary.py",
+        'p["correlation"].values[:, 0, 1:].T',
+        'p["correlation"].values[:, 1:, 1].T',
+        "model/test_summary.py",
+    ),
+    Mutant(
+        "parameters-lengths",
+        "model/parameters.py",
+        "1.0 if g.ard else system.scale[s]",
+        "1.0",
+        "model/test_parameters.py",
+    ),
+    Mutant(
+        "parameters-nugget",
+        "model/parameters.py",
+        '("task", shares[-1])',
+        '("task", shares[0])',
+        "model/test_parameters.py",
+    ),
+    Mutant(
+        "storage-overwrite",
+        "storage.py",
+        "if os.path.lexists(path) and not overwrite:",
+        "if path.exists() and not overwrite:",
+        "test_storage.py",
+    ),
+    Mutant(
+        "storage-temporary",
+        "storage.py",
+        "temporary.unlink(missing_ok=True)",
+        "pass",
+        "test_storage.py",
+    ),
+    Mutant(
+        "state-freeze",
+        "state.py",
+        "state.flags.writeable = False",
+        "pass",
+        "test_state.py",
+    ),
+    Mutant(
+        "state-tuple",
+        "state.py",
+        'return tuple(put_together(part, classes) for part in plain["items"])',
+        'return [put_together(part, classes) for part in plain["items"]]',
+        "test_state.py",
+    ),
+)
+
+
+class Copy:
+    """A copy of the package and its tests, in which one file at a time is wrong."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        ignore = shutil.ignore_patterns("__pycache__")
+        for name in COPIED:
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, folder / name, ignore=ignore)
+            else:
+                shutil.copy2(ROOT / name, folder / name)
+
+    def run(self, *command: str, compiled: str = "all") -> subprocess.CompletedProcess[str]:
+        """Run Python in the copy; what numba compiles is kept, by the name ``compiled``."""
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(self.folder),
+            "NUMBA_CACHE_DIR": str(self.folder / "compiled" / compiled),
+        }
+        return subprocess.run(
+            [sys.executable, *command],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    def test(self, nodes: Sequence[str], **options: str) -> subprocess.CompletedProcess[str]:
+        """Run tests, up to the first that fails."""
+        return self.run("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *nodes, **options)
+
+    def check(self, mutants: Sequence[Mutant]) -> None:
+        """Make sure that the copy is what is imported, and that all tests pass as it is."""
+        found = self.run("-c", "import xcopula; print(xcopula.__file__)").stdout.strip()
+        if found != str(self.folder / "xcopula" / "__init__.py"):
+            raise SystemExit(f"Not the copy is imported, but {found!r}.")
+        print(f"xcopula is imported from {found}")
+        nodes = list(dict.fromkeys(node for mutant in mutants for node in mutant.nodes))
+        done = self.test(nodes)
+        if done.returncode:
+            raise SystemExit(f"Tests fail without any mutant:\n{done.stdout}{done.stderr}")
+
+    @contextmanager
+    def broken(self, mutant: Mutant) -> Iterator[None]:
+        """Hold a file in its mutated state."""
+        path = self.folder / "xcopula" / mutant.file
+        text, stamp = path.read_text(), path.stat().st_mtime
+        if text.count(mutant.old) != 1:
+            raise SystemExit(f"{mutant.name}: {text.count(mutant.old)} times in {mutant.file}.")
+        path.write_text(text.replace(mutant.old, mutant.new))
+        # Python and numba tell by the time, in whole seconds, whether they have compiled a file:
+        # no two mutants have one, and the file itself is the one of before.
+        later = stamp + 10 + MUTANTS.index(mutant)
+        os.utime(path, (later, later))
+        try:
+            yield
+        finally:
+            path.write_text(text)
+            os.utime(path, (stamp, stamp))
+
+    def attack(self, mutant: Mutant) -> Outcome:
+        """Run the tests of a mutant."""
+        begin = time.perf_counter()
+        with self.broken(mutant):
+            try:
+                done = self.test(mutant.nodes, compiled=mutant.name if mutant.compiled else "all")
+            except subprocess.TimeoutExpired:
+                return Outcome(True, f"no end in {SECONDS} s", time.perf_counter() - begin)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+        by = lines[0].split()[1] if lines else f"pytest ended with {done.returncode}"
+        return Outcome(done.returncode == FAILED, by, time.perf_counter() - begin)
+
+
+def attack_all(mutants: Sequence[Mutant]) -> list[str]:
+    """Run the tests of every mutant, print a table, and return the names of the survivors."""
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = Copy(Path(folder).resolve())
+        copy.check(mutants)
+        for mutant in mutants:
+            outcome = copy.attack(mutant)
+            word = "killed" if outcome.killed else "SURVIVED"
+            print(f"{word:8}  {mutant.name:26}  {outcome.seconds:5.1f} s  {outcome.by}", flush=True)
+            if not outcome.killed:
+                survivors.append(mutant.name)
+    return survivors
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Attack the mutants that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", metavar="NAME", action="append", help="this mutant; repeatable")
+    parser.add_argument("--quick", action="store_true", help="three mutants")
+    parser.add_argument("--list", action="store_true", help="list the mutants, attack none")
+    given = parser.parse_args(arguments)
+    wanted = given.only or (QUICK if given.quick else [m.name for m in MUTANTS])
+    unknown = [name for name in wanted if name not in {m.name for m in MUTANTS}]
+    if unknown:
+        parser.error(f"unknown mutants {unknown}; --list shows all")
+    mutants = [m for m in MUTANTS if m.name in wanted]
+    if given.list:
+        for mutant in mutants:
+            print(f"{mutant.name:26}  {mutant.file:32}  {mutant.old!r} -> {mutant.new!r}")
+        return 0
+    begin = time.perf_counter()
+    survivors = attack_all(mutants)
+    killed = len(mutants) - len(survivors)
+    print(
+        f"killed {killed} of {len(mutants)} in {time.perf_counter() - begin:.0f} s, "
+        f"survived: {', '.join(survivors) or 'none'}"
+    )
+    return 0 if killed >= ENOUGH * len(mutants) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
