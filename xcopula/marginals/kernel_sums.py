@@ -13,7 +13,7 @@ from xcopula.marginals.tails import Array, log_phi
 
 __all__ = ["kernel_sums", "sums_by_cells", "sums_by_terms"]
 
-_SMALL = 2000
+_SMALL = 500
 _BATCH = 2_000_000
 # Half a bandwidth of a kernel is a polynomial of degree 15 to 1e-15, and a kernel ten bandwidths
 # away is 0 to 1e-22: the rest is rounding.
@@ -39,7 +39,7 @@ def kernel_sums(x: Array, sample: Array, bandwidth: float) -> tuple[Array, Array
     Returns
     -------
     cdf, density : ndarray (m,)
-        Up to 2000 values are summed term by term. For more, the error of each sum is below 1e-12
+        Up to 500 values are summed term by term. For more, the error of each sum is below 1e-12
         of n, while the values lie within 1000 bandwidths of their median; it grows with that
         distance, as the rounding of the values does.
     """

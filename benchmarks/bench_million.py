@@ -1,0 +1,108 @@
+"""Measure what a million values cost, stage by stage: seconds of one processor, and peak memory.
+
+Run as ``python benchmarks/bench_million.py`` (``--quick`` takes 20,000 values; names of stages
+choose among them). Each pair of numbers is one call: the seconds of a first run, and the MB that
+numpy allocates at the peak of a second one, beside the arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+from xcopula.marginals import MARGINALS, Marginal, by, regress
+
+MONTHS = 12
+Call = Callable[[], object]
+
+
+def measure(call: Call) -> tuple[float, float]:
+    """Return the seconds of one call and the MB of another."""
+    began = time.process_time()
+    call()
+    seconds = time.process_time() - began
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return seconds, peak / 1e6
+
+
+def header(title: str, columns: list[str]) -> None:
+    print(f"\n{title:<26}" + "".join(f"{name:>14}" for name in [*columns, "all"]))
+
+
+def row(label: str, calls: Mapping[str, Call]) -> None:
+    """Print one line of a table: a cell for each call, then their sum and the highest peak."""
+    cells = [measure(call) for call in calls.values()]
+    cells.append((sum(s for s, _ in cells), max(mb for _, mb in cells)))
+    print(f"{label:<26}" + "".join(f"{s:6.2f} s{mb:4.0f} MB" for s, mb in cells), flush=True)
+
+
+def uses(law: Marginal, values: np.ndarray) -> dict[str, Call]:
+    """Return what is asked of a fitted law that is bound to the rows of the values."""
+    scores = law.to_normal(values)
+    return {
+        "scores": lambda: law.to_normal(values),
+        "values": lambda: law.from_normal(scores),
+        "density": lambda: law.log_density(values),
+        "gradient": lambda: (law.score_pullback(values, scores), law.density_pullback(values)),
+        "dof, bounds": lambda: (law.dof, law.bounds),
+    }
+
+
+def laws(size: int) -> None:
+    """Each family: its fit, then what it is asked for."""
+    values = np.random.default_rng(0).gamma(2.0, 3.0, size)
+    header("laws", ["fit", *uses(MARGINALS["normal"](), values)])
+    for name, family in MARGINALS.items():
+        fit = {"fit": lambda family=family: family.fit(values)}
+        row(name, fit | uses(family.fit(values), values))
+
+
+def varying(size: int) -> None:
+    """Regressions, laws by month, and both at once."""
+    rng = np.random.default_rng(0)
+    columns = {"x": rng.uniform(0.0, 3.0, size), "month": rng.integers(0, MONTHS, size)}
+    values = np.exp(0.3 * columns["x"]) * rng.gamma(2.0, 3.0, size)
+    header("varying laws", ["fit", "rows", *uses(MARGINALS["normal"](), values)])
+    for name in MARGINALS:
+        for recipe in (
+            regress(name, on="x"),
+            by("month", name),
+            regress(by("month", name), on="x"),
+            by("month", regress(name, on="x")),
+        ):
+            rows = np.column_stack([columns[field] for field in recipe.fields])
+            law = recipe.fit(values, rows)
+            calls: dict[str, Call] = {
+                "fit": lambda recipe=recipe, rows=rows: recipe.fit(values, rows),
+                "rows": lambda law=law, rows=rows: law.at(rows),
+            }
+            row(recipe.name, calls | uses(law.at(rows), values))
+
+
+# Each takes the number of values and prints a table.
+STAGES: list[Callable[[int], None]] = [laws, varying]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="20,000 values")
+    parser.add_argument("stage", nargs="*", help="names of stages; all by default")
+    arguments = parser.parse_args()
+    for stage in STAGES:
+        if not arguments.stage or stage.__name__ in arguments.stage:
+            stage(20_000 if arguments.quick else 1_000_000)
+
+
+if __name__ == "__main__":
+    main()
