@@ -56,6 +56,18 @@ class TestOf:
 
 
 class TestRead:
+    def test_a_depth_is_a_height_below_zero(self):
+        """Where both sides say in which direction they increase."""
+        height = Axis.of(array([10.0], units="m", positive="up"), "z")
+        depth = Axis.of(array([10.0], units="m", standard_name="depth"), "z")
+        down = array([2.0], units="m", positive="down")
+        up = array([2.0], units="m", standard_name="height")
+        np.testing.assert_array_equal(height.read(down), [-2.0])
+        np.testing.assert_array_equal(depth.read(up), [-2.0])
+        np.testing.assert_array_equal(height.read(up), [2.0])
+        np.testing.assert_array_equal(depth.read(down), [2.0])
+        np.testing.assert_array_equal(depth.read(array([2.0], units="m")), [2.0])
+
     def test_lengths_are_converted(self):
         """Metres become the kilometres of the model; numbers without units stay as they are."""
         axis = Axis("x", "x", "km")
