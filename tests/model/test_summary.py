@@ -27,6 +27,15 @@ class TestDescription:
         assert " at 0x" not in text
         assert " km" in text
 
+    def test_correlations_are_those_with_the_primary(self, model):
+        """Of the signal and of the nugget, with their signs."""
+        found = model.parameters
+        signal = float(found["correlation"].sel(structure=0, task="metal", other="proxy"))
+        nugget = float(found["nugget_correlation"].sel(task="metal", other="proxy"))
+        head, row = (line.split() for line in model.summary().splitlines()[-2:])
+        assert head == ["correlation", "with", "metal", "signal", "nugget"]
+        assert row == ["proxy", f"{signal:+.2f}", f"{nugget:+.2f}"]
+
     def test_summary_of_a_single_task(self, alone):
         """A model of one variable has no table of correlations."""
         assert "correlation with" not in alone.summary()
