@@ -9,7 +9,7 @@ import pytest
 
 import xcopula
 from xcopula.errors import MarginalWarning, PerformanceWarning
-from xcopula.warn import warn_user
+from xcopula.warn import shown, warn_user
 
 
 def line() -> int:
@@ -59,3 +59,17 @@ def test_said_once_for_a_line():
         for _ in range(3):
             warn_user("again and again")
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(5, "5"), ("a", "'a'"), (None, "None"), ("x" * 99, "a str"), ("a\nb", r"'a\nb'")],
+)
+def test_what_a_message_shows(value, text):
+    """Short values are shown as they are, of long ones their kind."""
+    assert shown(value) == text
+
+
+def test_a_table_is_not_shown():
+    """What takes several lines is named by its kind."""
+    assert shown(xcopula.datasets.toy()) == "a Dataset"

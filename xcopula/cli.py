@@ -35,13 +35,20 @@ def demo(output: Path, overwrite: bool) -> None:
     """Map cadmium in the Swiss Jura from 259 samples, with nickel and zinc at 359."""
     from xcopula.storage import check_free, write_netcdf
 
-    output.mkdir(parents=True, exist_ok=True)
     grid_file, map_file = output / "cadmium.nc", output / "cadmium.png"
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(
+            f"{output} cannot be made a folder: {error.strerror}. Choose another with --output."
+        ) from None
     try:
         for path in (grid_file, map_file):
             check_free(path, overwrite=overwrite)
     except FileExistsError as error:
         raise click.ClickException(f"{error} (--overwrite)") from None
+    except OSError as error:
+        raise click.ClickException(f"{error} Choose another folder with --output.") from None
 
     import xcopula
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import xarray as xr
 
 import xcopula
+from xcopula.warn import shown
 
 __all__ = ["check_free", "write_netcdf"]
 
@@ -28,14 +29,20 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
         If something is there and ``overwrite`` is not set; a link that leads nowhere is something.
     FileNotFoundError
         If its folder does not exist.
-    IsADirectoryError
-        If the path is a folder.
+    IsADirectoryError, NotADirectoryError
+        If the path is a folder, or what should be its folder is a file.
+    TypeError
+        If it is no path at all.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"A file is named by a text or a path, found {shown(path)}.")
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it.")
     if os.path.lexists(path) and not overwrite:
         raise _taken(path)
+    if path.parent.is_file():
+        raise NotADirectoryError(f"{path.parent} is a file, not a folder. Choose another name.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {path.parent} does not exist. Create it first.")
     return path
@@ -63,7 +70,10 @@ def write_netcdf(
         If the disk is full.
     """
     if not isinstance(dataset, xr.Dataset):
-        raise TypeError(f"A Dataset is written, found {type(dataset).__name__}.")
+        raise TypeError(
+            f"A Dataset is written, found {type(dataset).__name__}. A DataArray becomes one by "
+            "`to_dataset`."
+        )
     path = check_free(path, overwrite=overwrite)
     place = path.resolve() if path.is_symlink() and path.exists() else path
     handle, name = tempfile.mkstemp(suffix=".nc", prefix=f".{place.stem}-", dir=place.parent)

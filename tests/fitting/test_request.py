@@ -248,7 +248,7 @@ class TestRefused:
             ({"marginals": {"metal": None}}, TypeError, "A marginal is one of .* got NoneType"),
             ({"coupling": "glue"}, ValueError, "Unknown coupling 'glue'"),
             ({"noise": "loud"}, ValueError, "Unknown noise 'loud'"),
-            ({"structures": 0}, ValueError, "structures must be at least 1, found 0"),
+            ({"structures": 0}, ValueError, "`structures` is at least 1, found 0"),
             ({"structures": 1.5}, TypeError, "`structures` is an integer, found 1.5"),
             ({"coupling": "icm", "structures": 2}, ValueError, "Use coupling='lmc'"),
             (

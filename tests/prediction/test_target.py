@@ -100,7 +100,9 @@ class TestMask:
     def test_at_other_places(self, grid, metal):
         """A mask that is not aligned with the target is an error, not a guess."""
         mask = xr.ones_like(grid["x"], dtype=bool)
-        with pytest.raises(ValueError, match=r"cannot align.*'x'"):
+        with pytest.raises(
+            ValueError, match=r"The mask does not lie on .* 'x' it has other labels"
+        ):
             find_cells(grid, *metal, mask=mask.assign_coords(x=grid["x"] + 1.0))
 
 

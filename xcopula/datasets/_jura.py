@@ -8,6 +8,8 @@ from importlib.resources import as_file, files
 import numpy as np
 import xarray as xr
 
+from xcopula.warn import shown
+
 __all__ = ["jura", "jura_grid"]
 
 
@@ -73,6 +75,8 @@ def jura_grid() -> xr.Dataset:
 
 def _check_metals(hide: str | Iterable[str] | None, dataset: xr.Dataset) -> list[str]:
     """Return the names to hide as a list; raise on an unknown one."""
+    if not isinstance(hide, Iterable | None):
+        raise TypeError(f"`hide` is the name of a metal or several, found {shown(hide)}.")
     names = [] if hide is None else [hide] if isinstance(hide, str) else list(hide)
     metals = [str(name) for name, array in dataset.data_vars.items() if array.dtype.kind == "f"]
     unknown = [name for name in names if name not in metals]

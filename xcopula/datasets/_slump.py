@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from xcopula.warn import shown
+
 __all__ = ["slump"]
 
 VARIABLE = "XCOPULA_SLUMP"
@@ -86,6 +88,8 @@ def slump(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
 
 
 def _find(path: str | os.PathLike[str] | None) -> Path:
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise TypeError(f"The slump data are named by a path, found {shown(path)}. {_WHERE}")
     given = os.environ.get(VARIABLE) if path is None else path
     if not given:
         raise FileNotFoundError(f"The concrete slump data do not come with xcopula. {_WHERE}")
@@ -97,8 +101,14 @@ def _find(path: str | os.PathLike[str] | None) -> Path:
 
 def _read(path: Path) -> NDArray[np.float64]:
     """Read the table without its first column, the number of the mix."""
-    with path.open(newline="", encoding="utf-8-sig") as lines:
-        rows = [row for row in csv.reader(lines, skipinitialspace=True) if any(row)]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            rows = [row for row in csv.reader(lines, skipinitialspace=True) if any(row)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(
+            f"{str(path)!r} is not the concrete slump table: it is no text of comma-separated "
+            f"columns ({error}). {_WHERE}"
+        ) from None
     heading = [cell.strip().lower() for cell in rows[0][1:]] if rows else []
     expected = [column[0] for column in _COLUMNS]
     if len(heading) != len(expected) or not all(map(str.startswith, heading, expected)):
@@ -110,6 +120,8 @@ def _read(path: Path) -> NDArray[np.float64]:
         table = np.array([row[1:] for row in rows[1:]], np.float64)
     except ValueError as error:
         raise ValueError(f"{str(path)!r} has a row that is not {len(expected)} numbers.") from error
+    if table.ndim == 2 and table.shape[1] != len(expected):
+        raise ValueError(f"{str(path)!r} has rows that are not {len(expected)} numbers.")
     if table.ndim != 2 or not np.isfinite(table).all():
         raise ValueError(f"{str(path)!r} has no rows, or values that are missing.")
     return table

@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from xcopula.warn import shown
+
 __all__ = ["toy", "toy_truth"]
 
 Kind: TypeAlias = Literal["pair", "triple"]
@@ -151,7 +153,12 @@ def toy_truth(x: ArrayLike | xr.DataArray, kind: Kind = "pair") -> xr.Dataset:
     """
     tasks = _find_tasks(kind)
     if not isinstance(x, xr.DataArray):
-        points = np.atleast_1d(np.asarray(x, np.float64))
+        points = np.atleast_1d(np.asarray(x))
+        if points.ndim > 1 or points.dtype.kind not in "iuf":
+            raise ValueError(
+                f"`x` is a number or a sequence of numbers, found {shown(x)}. Give places in 0..1."
+            )
+        points = points.astype(np.float64)
         x = xr.DataArray(points, dims="x", coords={"x": ("x", points, _X_ATTRS)})
     # A Variable of the values, not the DataArray itself, which may be its own index coordinate.
     return xr.Dataset(
@@ -185,8 +192,8 @@ def _draw_sites(rng: np.random.Generator, size: int, has_gap: bool) -> FloatArra
 
 
 def _find_tasks(kind: str) -> dict[str, _Task]:
-    if kind not in _TASKS:
-        raise ValueError(f"Unknown kind of toy data {kind!r}. Choose from {list(_TASKS)}.")
+    if not isinstance(kind, str) or kind not in _TASKS:
+        raise ValueError(f"Unknown kind of toy data {shown(kind)}. Choose from {list(_TASKS)}.")
     return _TASKS[kind]
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 from scipy.special import kolmogorov
 
-from xcopula.fitting.request import input_groups
+from xcopula.fitting.request import as_names, check_structures, input_groups
 from xcopula.fitting.selection import Alone, starting_law
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
 from xcopula.labels.coordinates import Coords
 from xcopula.labels.observations import observe
 from xcopula.labels.variables import Data
-from xcopula.marginals import MARGINALS
+from xcopula.marginals import MARGINALS, Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
+from xcopula.methods.contract import check_integer
 from xcopula.model.record import Candidate
 from xcopula.solvers import Solver, resolve_solver
+from xcopula.warn import shown
 
 __all__ = ["compare", "format_comparison"]
 
@@ -62,12 +65,16 @@ def compare(
         ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where a law does not admit the
         values. :func:`format_comparison` prints it.
     """
-    names = [variables] if isinstance(variables, str) else list(variables)
-    families = [resolve_kernel(k) for k in kernels]
-    laws = [resolve_marginal(m) for m in marginals]
+    names = as_names("variables", variables)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"`variables` names each variable once, found {names}. Name one at least.")
+    families = [resolve_kernel(k) for k in _several("kernels", kernels)]
+    laws = [_constant(resolve_marginal(m)) for m in _several("marginals", marginals)]
+    structures, solving = check_integer("structures", structures, least=1), resolve_solver(solver)
     observations = observe(data, names, coords, ard=ard)
-    groups, solving = input_groups(observations), resolve_solver(solver)
-    shape = (len(names), len(kernels), len(marginals))
+    check_structures(observations, structures)
+    groups = input_groups(observations)
+    shape = (len(names), len(families), len(laws))
     tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
     for i in range(len(names)):
         alone = Alone(observations.sample.select([i]), groups, structures, solving)
@@ -88,6 +95,28 @@ def compare(
             "marginal": [m.name for m in laws],
         },
     )
+
+
+def _several(option: str, given: Any) -> list[Any]:
+    """Return what is to be compared as a list; one name stands for itself."""
+    if isinstance(given, str):
+        return [given]
+    try:
+        several = list(given)
+    except TypeError:
+        several = []
+    if not several or isinstance(given, Mapping):
+        raise TypeError(f"`{option}` is a list of one at least to compare, found {shown(given)}.")
+    return several
+
+
+def _constant(law: Law) -> Marginal | type[Marginal]:
+    if isinstance(law, Recipe) or (isinstance(law, Marginal) and law.fields):
+        raise TypeError(
+            f"`marginals`: {law.name!r} varies with fields, and `compare` has none. Name a family, "
+            "or fit with it."
+        )
+    return law
 
 
 def _measure(alone: Alone, candidate: Candidate) -> dict[str, float]:
@@ -114,6 +143,9 @@ def _uniformity(pit: FloatArray) -> float:
 
 def format_comparison(comparison: xr.Dataset, *, most: int = 5) -> str:
     """Lay a comparison out as text, the best of each variable first by AIC."""
+    check_integer("most", most, least=1)
+    if not isinstance(comparison, xr.Dataset) or not set(_MEASURES) <= set(comparison.data_vars):
+        raise TypeError(f"A Dataset of `compare` is laid out, found {shown(comparison)}.")
     lines = []
     for task in comparison["task"].values:
         own = comparison.sel(task=task).stack(candidate=("kernel", "marginal"))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.fitting.interruption import stop_together
-from xcopula.fitting.request import Callback, Request, check_names, check_thin
+from xcopula.fitting.request import Callback, Request, check_flag, check_names, check_thin
 from xcopula.fitting.steps import (
     Fitted,
     Tables,
@@ -29,7 +29,9 @@ from xcopula.fitting.steps import (
 )
 from xcopula.kernels import Kernel
 from xcopula.labels.coordinates import CoordinateSystem, Coords
+from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, describe, gather, read
+from xcopula.labels.points import check_points
 from xcopula.labels.variables import Data, Thin, is_lazy, thinned
 from xcopula.marginals import Law
 from xcopula.methods import Method
@@ -157,13 +159,15 @@ def fit(
         restarts=restarts,
         seed=seed,
         max_hours=max_hours,
-        callback=None if callback is None else _Counted(callback),
+        callback=_Counted(callback) if callable(callback) else callback,
     )
+    compute = check_flag("compute", compute)
     data = thinned(data, check_thin(thin))
     arrays, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute)
+    check_inputs(system.names)
     variables = describe(arrays, request.laws, system)
     for option, points in request.method.labelled().items():
-        system.find_in(points, f"`{option}`")
+        check_points(f"`{option}`", points, system)
     if not compute:
         _check_picklable(callback)
         graph = _Fitting(arrays, system, request).graph()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,25 @@ import numpy.typing as npt
 
 from xcopula.fitting.optimiser import OPTIMIZERS
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
-from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.kernels.covariance import COUPLINGS, NOISES, Covariance, InputGroup
+from xcopula.labels.names import check_variables
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
 from xcopula.methods import Method, resolve_method
 from xcopula.methods.contract import check_integer
 from xcopula.solvers import Solver, resolve_solver
+from xcopula.warn import shown
 
-__all__ = ["Callback", "Request", "check_names", "check_thin"]
+__all__ = [
+    "Callback",
+    "Request",
+    "as_names",
+    "check_flag",
+    "check_names",
+    "check_structures",
+    "check_thin",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Callback = Callable[[int, float, FloatArray], object]
@@ -92,7 +102,7 @@ class Request:
             ),
             kernels=_shared(shared, _by_variable("kernels", kernels, names, resolve_kernel)),
             coupling=shared,
-            structures=check_integer("structures", structures),
+            structures=check_integer("structures", structures, least=1),
             noise=noise,
             optimizer=optimizer,
             restarts=check_integer("restarts", restarts),
@@ -107,10 +117,15 @@ class Request:
             raise TypeError(f"`max_hours` is a number of hours or None, found {hours!r}.")
         if hours is not None and not hours > 0.0:
             raise ValueError(f"`max_hours` is positive, found {hours!r}. None sets no limit.")
-        if self.optimizer not in OPTIMIZERS:
-            raise ValueError(
-                f"Unknown optimizer {self.optimizer!r}. Choose one of {', '.join(OPTIMIZERS)}."
-            )
+        choices = {"coupling": COUPLINGS, "noise": NOISES, "optimizer": tuple(OPTIMIZERS)}
+        for option, names in choices.items():
+            found = getattr(self, option)
+            if not isinstance(found, str):
+                raise TypeError(f"`{option}` is one of {', '.join(names)}; found {shown(found)}.")
+            if found not in names:
+                raise ValueError(f"Unknown {option} {found!r}. Choose one of {', '.join(names)}.")
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"`callback` is a function or None, found {shown(self.callback)}.")
         given = tuple(k for k in self.kernels if k)
         for some in self._possible(given):
             Covariance(some, (InputGroup(1),), self.coupling, self.structures, self.noise)
@@ -139,27 +154,75 @@ def input_groups(observations: Observations) -> tuple[InputGroup, ...]:
 
 def check_names(primary: str, secondary: str | Sequence[str]) -> list[str]:
     """Return the names of all variables, the primary first."""
-    others = [secondary] if isinstance(secondary, str) else list(secondary or ())
-    names = [primary, *others]
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"Variables are named by strings, found {name!r}.")
+    others = as_names("secondary", secondary)
+    (primary,) = as_names("primary", [primary])
     if primary in others:
         raise ValueError(
             f"The primary {primary!r} is also listed among the secondaries {others}. "
             "Name it once, as the primary."
         )
     if len(set(others)) < len(others):
-        raise ValueError(f"A secondary is listed twice: {others}.")
-    return names
+        raise ValueError(f"A secondary is listed twice: {others}. Name it once.")
+    check_variables([primary, *others])
+    return [primary, *others]
+
+
+def as_names(option: str, given: object) -> list[str]:
+    """Return names of variables as a list: of one name, of several in any collection, of None.
+
+    The names of a set, which has no order, are sorted.
+
+    Raises
+    ------
+    TypeError
+        If anything in it is no string.
+    """
+    if given is None or isinstance(given, str):
+        return [] if given is None else [given]
+    names: list[Any]
+    try:
+        names = [given] if isinstance(given, bytes) else list(given)  # type: ignore[call-overload]
+    except TypeError:  # a number, or an array of no dimension
+        names = [given]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"`{option}`: variables are named by strings, found {shown(name)}.")
+    return sorted(names) if isinstance(given, Set) else names
 
 
 def check_thin(thin: Any) -> Any:
     """Return how the data are to be thinned, if all steps are whole numbers."""
-    for step in thin.values() if isinstance(thin, Mapping) else [thin]:
-        if step is not None:
+    if thin is not None:
+        for step in thin.values() if isinstance(thin, Mapping) else [thin]:
             check_integer("thin", step, least=1)
     return thin
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"`{name}` is True or False, found {shown(value)}.")
+    return bool(value)
+
+
+def check_structures(observations: Observations, structures: int) -> None:
+    """Refuse nested structures that have more parameters than a variable has values.
+
+    Raises
+    ------
+    ValueError
+        With both numbers.
+    """
+    if structures == 1:  # few values are enough for it, with the weak priors
+        return
+    each = 1 + len(observations.coordinates.groups)  # a share of variance, and length scales
+    for name, values in zip(observations.names, observations.sample.sizes, strict=True):
+        if structures * each > values:
+            raise ValueError(
+                f"structures={structures} gives the covariance of variable {name!r} "
+                f"{structures * each} parameters, and it has {values} values. Use fewer "
+                f"structures, {max(1, values // each)} at most, or more data."
+            )
 
 
 def _by_variable(
@@ -175,7 +238,14 @@ def _by_variable(
         each = [spec.get(n, "auto") for n in names]
     else:
         each = [spec] * len(names)
-    return [None if isinstance(s, str) and s == "auto" else resolve(s) for s in each]
+    found = []
+    for name, own in zip(names, each, strict=True):
+        try:
+            found.append(None if isinstance(own, str) and own == "auto" else resolve(own))
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"`{what}` of {name!r}: {error}") from None
+    return found
 
 
 def _shared(coupling: str, kernels: list[Kernel | None]) -> tuple[Kernel | None, ...]:

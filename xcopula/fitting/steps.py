@@ -18,7 +18,7 @@ from xcopula.errors import SupportError
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, Optimum, minimise_from, units
-from xcopula.fitting.request import Request, input_groups
+from xcopula.fitting.request import Request, check_structures, input_groups
 from xcopula.fitting.selection import (
     Alone,
     penalised,
@@ -78,6 +78,7 @@ def begin(observations: Observations, request: Request) -> Request:
     method = request.method.located(
         lambda what, given: to_points(what, given, observations), observations.names
     )
+    check_structures(observations, request.structures)
     check_cost(observations, method, request.solver, request.max_hours)
     fitted: list[Law | None] = []
     sample = observations.sample

@@ -87,8 +87,8 @@ class Field:
         FieldError
             If its units cannot be converted, or its dtype cannot be used.
         """
-        part = self.name.partition(".")[2]
-        field = _part(source, part, self.name) if part else source
+        _, dot, part = self.name.partition(".")
+        field = _part(source, part, self.name) if dot else source
         if self.key:
             return field
         axes = {axis.name: axis for axis in system.axes}
@@ -250,7 +250,7 @@ def _part(source: xr.DataArray, part: str, name: str) -> xr.DataArray:
             f"{name!r} is a part of a date, but {source.name!r} has dtype {source.dtype}. Decode "
             "it with `xr.decode_cf`, or name a variable that holds the groups."
         )
-    found = getattr(source.dt, part, None)
+    found = None if part.startswith("_") else getattr(source.dt, part, None)
     if not isinstance(found, xr.DataArray):
         raise FieldError(
             f"A date has no part {part!r} ({name!r}). Use 'month', 'season', 'dayofyear' or 'hour'."

@@ -29,6 +29,9 @@ _FEWEST = 5
 _SHOWN = 3
 # Extents this far from each other, in units of the whole, do not overlap.
 _APART = 1e-3
+# Squares of values beyond these overflow, or vanish.
+_LARGEST = 1e150
+_NARROWEST = 1e-150
 
 
 @dataclass(frozen=True)
@@ -224,11 +227,6 @@ def _read(
 
     The system was found in the primary's ``own`` coordinates; those of others are looked for.
     """
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"Variable {name!r} has dtype {array.dtype}; a task needs numbers. "
-            "Convert it with `.astype(float)` or leave it out."
-        )
     fields, beside = _fields(name, array, law, system)
     if own:
         axes = system.read(array, f"Variable {name!r}")
@@ -306,6 +304,18 @@ def _check_values(name: str, values: FloatArray) -> None:
         raise ValueError(
             f"Variable {name!r} is constant: all {finite.size} values are {finite[0]:g}. "
             "Leave it out."
+        )
+    largest = float(np.abs(finite).max())
+    if largest > _LARGEST:
+        raise ValueError(
+            f"Variable {name!r} has values up to {largest:.3g}, which are too large to compute "
+            f"with. Rescale its units: divide it by {largest:.0e}, say."
+        )
+    spread = largest * float((finite / largest).std())
+    if spread < _NARROWEST:
+        raise ValueError(
+            f"The values of variable {name!r} spread by {spread:.3g}, which is too little to "
+            f"compute with. Rescale its units: divide it by {spread or largest:.0e}, say."
         )
 
 

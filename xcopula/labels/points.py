@@ -6,11 +6,32 @@ import numpy as np
 import xarray as xr
 
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations
 from xcopula.process import Targets
-from xcopula.warn import warn_user
+from xcopula.warn import shown, warn_user
 
-__all__ = ["to_points"]
+__all__ = ["check_points", "to_points"]
+
+
+def check_points(what: str, given: object, system: CoordinateSystem) -> None:
+    """Refuse labelled points that are none, or lack a coordinate; nothing is computed.
+
+    Raises
+    ------
+    TypeError
+        If they are no Dataset.
+    CoordinateError
+        If there is no point, or a coordinate is missing or cannot be used.
+    """
+    if not isinstance(given, xr.Dataset):
+        raise TypeError(f"{what} must be a Dataset of points, found {shown(given)}.")
+    axes = system.find_in(given, what)
+    if any(size == 0 for axis in axes for size in axis.shape):
+        sizes = {str(d): n for axis in axes for d, n in axis.sizes.items()}
+        raise CoordinateError(
+            f"{what} has no point: its sizes are {sizes}. Give at least one, or leave it out."
+        )
 
 
 def to_points(what: str, given: xr.Dataset, observations: Observations) -> Targets:

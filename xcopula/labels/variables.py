@@ -6,11 +6,13 @@ variable needs are attached to it as coordinates. After that, each variable is a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
 from xcopula.labels.coordinates import Coords, coordinates_asked, find_projection
+from xcopula.labels.coordinates.projection import reference
 from xcopula.labels.coordinates.roles import coordinates_of, guessed_roles
 from xcopula.labels.coordinates.units import is_length, units_of
 from xcopula.labels.fields import attach_fields
@@ -62,7 +64,9 @@ def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, x
     available = list(data.data_vars) if isinstance(data, xr.Dataset) else list(data)
     for name in names:
         if name not in available:
-            raise KeyError(f"No variable {name!r} in the data, which have {available}.")
+            here = name in getattr(data, "coords", ())
+            advice = f" It is a coordinate: use `ds.reset_coords({name!r})`." if here else ""
+            raise KeyError(f"No variable {name!r} in the data, which have {available}.{advice}")
     arrays = {name: data[name] for name in names}
     for name, array in arrays.items():
         if not isinstance(array, xr.DataArray):
@@ -70,6 +74,7 @@ def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, x
                 f"Variable {name!r} is a {type(array).__name__}; a mapping holds DataArrays, with "
                 "their coordinates. Convert it."
             )
+        _check_array(name, array)
         if isinstance(data, xr.Dataset):
             array = _with_inputs(array, data.drop_vars(list(names)), coords)
         arrays[name] = _with_projection(array, data)
@@ -82,8 +87,29 @@ def _check_type(data: object) -> None:
     advice = "Use `array.to_dataset(name=...)` for a DataArray."
     if hasattr(data, "to_xarray"):
         advice = "Use `frame.to_xarray()`, with `set_coords` for its coordinates."
+    elif isinstance(data, str | os.PathLike):
+        advice = "Open the file with `xr.open_dataset(...)`."
     found = type(data).__name__
     raise TypeError(f"`data` must be a Dataset or a mapping of DataArrays, found {found}. {advice}")
+
+
+def _check_array(name: str, array: xr.DataArray) -> None:
+    """Refuse a variable by its dtype and dims, which are known before it is computed."""
+    kind = array.dtype.kind
+    if kind not in "iuf":
+        advice = {
+            "c": "Take its `.real` part, its `.imag` part or its `abs`",
+            "M": "Subtract a date and divide by `np.timedelta64(1, 'D')`",
+            "m": "Divide it by `np.timedelta64(1, 'D')`",
+        }.get(kind, "Convert it with `.astype(float)`")
+        raise TypeError(
+            f"Variable {name!r} has dtype {array.dtype}; a task needs numbers. {advice}, or leave "
+            "it out."
+        )
+    if len(set(array.dims)) < array.ndim:
+        raise ValueError(
+            f"Variable {name!r} has a dim twice: {list(array.dims)}. Give its dims different names."
+        )
 
 
 def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.DataArray:
@@ -123,12 +149,12 @@ def _columns(array: xr.DataArray, names: Sequence[str]) -> list[str]:
 def _with_projection(array: xr.DataArray, data: Data) -> xr.DataArray:
     projection = find_projection(array, data)
     if projection is None:
-        named = array.attrs.get("grid_mapping") or array.encoding.get("grid_mapping")
+        named = reference(array)
         if named:
             warn_user(
                 f"Variable {array.name!r} refers to the grid mapping {named!r}, which is not "
                 "there. Targets in another projection will not be noticed. Make it a coordinate "
-                f"with `set_coords({str(named)!r})` on the Dataset."
+                f"with `set_coords({named!r})` on the Dataset."
             )
         return array
     if "grid_mapping" in array.encoding:  # decoding may have put it there

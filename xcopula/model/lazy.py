@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from xcopula.labels.coordinates import CoordinateSystem
@@ -12,6 +12,8 @@ from xcopula.model.record import CopulaModel, to_node, warn_of_laws
 from xcopula.prediction import Predicting
 
 __all__ = ["LazyModel"]
+
+_FIELDS = frozenset(field.name for field in fields(CopulaModel))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -62,6 +64,14 @@ class LazyModel(Predicting):
     def predictor_node(self) -> Any:
         """Return what prediction needs as a delayed object."""
         return to_node(self.node)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in {*vars(CopulaModel), *_FIELDS}:
+            raise AttributeError(
+                f"A LazyModel has no {name!r}: nothing has been fitted. Run the fit first, "
+                f"`model = model.compute()`."
+            )
+        raise AttributeError(f"'LazyModel' object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return (

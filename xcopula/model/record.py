@@ -193,11 +193,17 @@ class CopulaModel(Predicting):
         float, ndarray
             Infinite, with a zero gradient, where a value has no density under its law.
         """
-        point = np.array(theta, np.float64)
-        if point.shape != self.theta.shape:
+        point = np.array(theta)
+        if point.shape != self.theta.shape or point.dtype.kind not in "iuf":
             raise ValueError(
                 f"The model has {self.theta.size} parameters, found an array of shape "
-                f"{point.shape}. `model.theta` shows their order."
+                f"{point.shape} and dtype {point.dtype}. `model.theta` shows their order."
+            )
+        point = point.astype(np.float64)
+        if not np.isfinite(point).all():
+            raise ValueError(
+                f"Parameters are finite, found {point[~np.isfinite(point)][0]} at position "
+                f"{int(np.argmin(np.isfinite(point)))}. `model.theta` shows their order."
             )
         value, gradient = self.method.objective(
             self.process, self.observations.sample, self.structure, point

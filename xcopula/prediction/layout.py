@@ -10,13 +10,18 @@ import numpy as np
 import xarray as xr
 
 from xcopula.errors import PerformanceWarning
-from xcopula.warn import warn_user
+from xcopula.warn import shown, warn_user
 
 __all__ = ["Chunks", "Layout", "Target", "check_layout", "choose_chunks", "own_chunks"]
 
 Chunks = int | str | Mapping[str, Any] | None
 Layout = Mapping[Hashable, tuple[int, ...]]
 Target = xr.Dataset | xr.DataArray
+
+_CHUNKS = (
+    "`chunks` is a number of cells (-1 for all), 'auto', a size such as '10 MB', or a mapping of "
+    "dims to these"
+)
 
 # Beyond these a lazy request is warned of: schedulers take about a millisecond for a block, and
 # a worker holds a few blocks at a time.
@@ -43,7 +48,14 @@ def choose_chunks(
     chunks: Chunks,
     cell_bytes: int,
 ) -> dict[Hashable, tuple[int, ...]] | None:
-    """Return the chunks of each dim, or None for a result in memory."""
+    """Return the chunks of each dim, or None for a result in memory.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``chunks`` are not valid.
+    """
+    _check_chunks(chunks)
     if not dims or (chunks is None and not any(d in own for d in dims)):
         return None
     from dask.array.core import normalize_chunks
@@ -52,6 +64,12 @@ def choose_chunks(
         unknown = [d for d in chunks if d not in dims]
         if unknown:
             raise ValueError(f"`chunks` names {unknown}; the dims of the result are {list(dims)}.")
+        for dim, pieces in chunks.items():
+            if isinstance(pieces, list | tuple) and sum(pieces) != sizes[dim]:
+                raise ValueError(
+                    f"`chunks` cuts {dim!r} into pieces of {sum(pieces)} cells in all, found "
+                    f"{sizes[dim]}. Give one size for all pieces."
+                )
         wanted = tuple(chunks.get(str(d), own.get(d, -1)) for d in dims)
     elif chunks is None:
         wanted = tuple(own.get(d, -1) for d in dims)
@@ -61,6 +79,28 @@ def choose_chunks(
     # "auto" counts all that a block holds, so that it stays within dask's ``array.chunk-size``.
     found = normalize_chunks(wanted, shape, dtype=np.dtype(f"V{cell_bytes}"))
     return dict(zip(dims, found, strict=True))
+
+
+def _check_chunks(chunks: Any) -> None:
+    """Refuse anything but a number of cells, a size in bytes, or a mapping of dims to these."""
+    for piece in chunks.values() if isinstance(chunks, Mapping) else [chunks]:
+        if piece is None or (isinstance(piece, str) and _is_size(piece)):
+            continue
+        several = isinstance(chunks, Mapping) and isinstance(piece, list | tuple) and piece
+        for number in piece if several else [piece]:
+            if isinstance(number, bool) or not isinstance(number, int | np.integer):
+                raise TypeError(f"{_CHUNKS}, found {shown(chunks)}.")
+            if number < 1 and (several or number != -1):
+                raise ValueError(f"{_CHUNKS}, found {shown(chunks)}.")
+
+
+def _is_size(text: str) -> bool:
+    from dask.utils import parse_bytes
+
+    try:
+        return text == "auto" or parse_bytes(text) > 0
+    except ValueError:
+        return False
 
 
 def check_layout(layout: Layout, cell_bytes: int) -> None:

@@ -13,8 +13,9 @@ import xarray as xr
 from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.process import outcome
+from xcopula.warn import shown
 
-__all__ = ["Posterior"]
+__all__ = ["Posterior", "check_levels"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -77,6 +78,7 @@ class Posterior:
     @property
     def latent(self) -> xr.Dataset:
         """Mean and standard deviation of the latent Gaussian process."""
+        coords = {n: c for n, c in self.coords.items() if n not in ("mean", "std")}
         return xr.Dataset(
             {
                 "mean": (self.dims, self.moments[0], {"long_name": "latent mean", "units": "1"}),
@@ -86,7 +88,7 @@ class Posterior:
                     {"long_name": "latent standard deviation", "units": "1"},
                 ),
             },
-            coords=self.coords,
+            coords=coords,
         )
 
     def quantile(self, q: float | Sequence[float] | FloatArray) -> xr.DataArray:
@@ -100,7 +102,7 @@ class Posterior:
         return self._over(
             outcome.quantile,
             "quantile",
-            _levels(q),
+            check_levels(q),
             {"long_name": "quantile level", "units": "1"},
             self._value_attrs(),
         )
@@ -111,7 +113,10 @@ class Posterior:
 
     def interval(self, level: float = 0.9) -> xr.DataArray:
         """Return the central interval of a level, on a first dim ``bound`` (lower, upper)."""
-        (level,) = _levels(level).reshape(-1)
+        levels = check_levels(level)
+        if levels.size > 1:
+            raise ValueError(f"An interval has one level, found {shown(level)}. Ask for each.")
+        (level,) = levels.reshape(-1)
         both = self.quantile([0.5 * (1.0 - level), 0.5 * (1.0 + level)])
         return (
             both.drop_vars("quantile")
@@ -180,9 +185,12 @@ class Posterior:
     def _probability(
         self, function: Callable[..., FloatArray], value: Any, phrase: str
     ) -> xr.DataArray:
-        thresholds = np.asarray(value, np.float64)
-        if thresholds.ndim > 1 or np.isnan(thresholds).any():
-            raise ValueError(f"A threshold is a number or a sequence of numbers, found {value!r}.")
+        thresholds = _numbers(value)
+        if thresholds.ndim > 1 or thresholds.size == 0 or np.isnan(thresholds).any():
+            raise ValueError(
+                f"A threshold is a number or a sequence of numbers, found {shown(value)}. Give it "
+                f"in the units of {self.name!r}."
+            )
         attrs = {"long_name": f"{phrase} the threshold of {self.name}", "units": "1"}
         units = {k: v for k, v in self.attrs.items() if k == "units"}
         return self._over(function, "threshold", thresholds, units, attrs)
@@ -211,11 +219,27 @@ class Posterior:
         return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name, attrs=attrs)
 
 
-def _levels(q: Any) -> FloatArray:
-    levels = np.asarray(q, np.float64)
+def _numbers(given: Any) -> FloatArray:
+    """Return numbers as an array, and NaN for what is none."""
+    try:
+        array = np.asarray(given)
+        return array.astype(np.float64) if array.dtype.kind in "iufO" else np.full(1, np.nan)
+    except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
+        return np.full(1, np.nan)
+
+
+def check_levels(q: Any) -> FloatArray:
+    """Return quantile levels as an array.
+
+    Raises
+    ------
+    ValueError
+        If a level is not strictly between 0 and 1.
+    """
+    levels = _numbers(q)
     if levels.ndim > 1 or levels.size == 0 or not ((levels > 0.0) & (levels < 1.0)).all():
         raise ValueError(
-            f"Quantile levels lie strictly between 0 and 1, found {q!r}. "
+            f"Quantile levels lie strictly between 0 and 1, found {shown(q)}. "
             "Give fractions, such as 0.95 for the 95th percentile."
         )
     return levels

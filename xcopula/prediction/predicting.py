@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 from xcopula.labels.coordinates import CoordinateSystem, find_projection
 from xcopula.labels.observations import Variable
 from xcopula.methods import Method
 from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunks, own_chunks
-from xcopula.prediction.posterior import Posterior
+from xcopula.prediction.posterior import Posterior, check_levels
 from xcopula.prediction.predictor import Predictor
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
+from xcopula.warn import shown
 
 __all__ = ["Predicting", "posterior", "predict"]
 
@@ -62,10 +62,10 @@ class Predicting:
         """
         if variable is None:
             return 0
-        if variable not in self.tasks:
+        if not isinstance(variable, str) or variable not in self.tasks:
             raise KeyError(
-                f"The model has no variable {variable!r}; it has {list(self.tasks)}. "
-                "Fit one that has it."
+                f"The model has no variable {shown(variable)}; it has {list(self.tasks)}. "
+                "Name one of these, or fit a model that has it."
             )
         return self.tasks.index(variable)
 
@@ -145,8 +145,9 @@ def predict(
     ValueError
         If a level, ``of`` or the mask is not valid.
     """
-    asked = _Asked(model, target, model.task(variable), of, mask)
-    return asked.posterior(chunks, np.size(quantiles)).quantile(quantiles).to_dataset()
+    levels = check_levels(quantiles)
+    asked = _Asked(model, target, variable, of, mask)
+    return asked.posterior(chunks, levels.size).quantile(levels).to_dataset()
 
 
 def posterior(
@@ -159,7 +160,7 @@ def posterior(
     mask: str | xr.DataArray | None = None,
 ) -> Posterior:
     """Return the full posterior of a variable on a target; see :func:`predict`."""
-    return _Asked(model, target, model.task(variable), of, mask).posterior(chunks, 1)
+    return _Asked(model, target, variable, of, mask).posterior(chunks, 1)
 
 
 class _Asked:
@@ -169,14 +170,22 @@ class _Asked:
         self,
         model: Predicting,
         target: Target,
-        task: int,
+        variable: str | None,
         of: str,
         mask: str | xr.DataArray | None,
     ) -> None:
-        if of not in _OF:
-            raise ValueError(f"`of` is one of {_OF}, found {of!r}.")
+        if not isinstance(model, Predicting):
+            raise TypeError(
+                f"What predicts is a model that `xcopula.fit` gave, found {shown(model)}."
+            )
+        task = model.task(variable)
+        if not isinstance(of, str) or of not in _OF:
+            raise ValueError(f"`of` is one of {_OF}, found {shown(of)}.")
         if not isinstance(target, xr.Dataset | xr.DataArray):
-            raise TypeError(f"The target is a Dataset or DataArray, found {type(target).__name__}.")
+            raise TypeError(
+                f"The target is a Dataset or DataArray, found {shown(target)}. Give it the "
+                f"coordinates {list(model.coordinates.names)}."
+            )
         self.model, self.target, self.task = model, target, task
         self.nugget = of == "observation"
         self.variable = model.variables[task]

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from xcopula.errors import FieldError
+from xcopula.labels import names
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.fields import Field, find_fields
 from xcopula.labels.observations import Variable
@@ -83,8 +84,9 @@ def find_cells(
     sources = [field.source for field in variable.fields]
     axes = coordinates.find_in(target, ignore=sources)
     dims = _dims(target, axes, wanted, fields)
-    # Of other labels or sizes, a mask or a field is an error.
-    xr.align(*axes, wanted, *fields, join="exact", copy=False)
+    _check_cells("The mask", wanted, axes)
+    for field, found in zip(variable.fields, fields, strict=True):
+        _check_cells(f"The field {field.name!r}", found, axes)
     if not wanted.dims:
         _check_groups(variable.fields, fields)
     return Cells(
@@ -95,9 +97,27 @@ def find_cells(
         kept={
             n: c
             for n, c in target.coords.items()
-            if set(c.dims) <= set(dims) and n != variable.name
+            if set(c.dims) <= set(dims) and n not in (variable.name, *names.DIMS)
         },
     )
+
+
+def _check_cells(what: str, array: xr.DataArray, axes: Sequence[xr.DataArray]) -> None:
+    """Refuse a mask or a field of other sizes or labels than the target's coordinates."""
+    for axis in axes:
+        for dim in array.dims:
+            if dim in axis.dims and array.sizes[dim] != axis.sizes[dim]:
+                found = f"{array.sizes[dim]} entries, the target has {axis.sizes[dim]}"
+            elif dim in array.indexes and not array.indexes[dim].equals(
+                axis.indexes.get(dim, array.indexes[dim])
+            ):
+                found = "other labels than the target"
+            else:
+                continue
+            raise ValueError(
+                f"{what} does not lie on the cells of the target: along {dim!r} it has {found}. "
+                "Select the same cells, or use `reindex_like`."
+            )
 
 
 def _ordered(array: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
@@ -130,7 +150,10 @@ def _mask(target: Target, mask: str | xr.DataArray | None) -> xr.DataArray:
         return xr.DataArray(True)
     if isinstance(mask, str):
         if mask not in target.coords and mask not in getattr(target, "data_vars", ()):
-            raise ValueError(f"The target has no variable {mask!r} to use as a mask.")
+            there = [str(n) for n in (*target.coords, *getattr(target, "data_vars", ()))]
+            raise ValueError(
+                f"The target has no variable {mask!r} to use as a mask; it has {there}."
+            )
         mask = target[mask]
     if not isinstance(mask, xr.DataArray):
         raise TypeError(
@@ -159,10 +182,19 @@ def _dims(
         )
     foreign = [d for d in mask.dims if d not in needed]
     if foreign:
-        raise ValueError(f"The mask has dims {foreign} that the target's coordinates lack.")
+        raise ValueError(
+            f"The mask has dims {foreign} that the target's coordinates lack. Select one entry "
+            "along them."
+        )
     shown = list(target.dims)
     for variable in getattr(target, "data_vars", {}).values():
         if needed <= set(variable.dims):
             shown = list(variable.dims)
             break
-    return tuple(d for d in shown if d in needed)
+    taken = [d for d in names.DIMS if d in needed]
+    if taken:
+        raise ValueError(
+            f"The target has dims {taken}, which results need for themselves. Rename them, as in "
+            f"`target.rename({taken[0]}='{taken[0]}_axis')`."
+        )
+    return tuple(dict.fromkeys(d for d in shown if d in needed))

@@ -7,9 +7,10 @@ once, so that the array core always sees inputs of about unit extent.
 
 from __future__ import annotations
 
+from xcopula.labels.coordinates.asked import Coords, coordinates_asked
 from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.coordinates.cycles import Recurring, cycle
-from xcopula.labels.coordinates.discovery import Coords, coordinates_asked, find_coordinates
+from xcopula.labels.coordinates.discovery import find_coordinates
 from xcopula.labels.coordinates.groups import CoordinateGroup, Cycle, Globe
 from xcopula.labels.coordinates.projection import Projection, find_projection
 from xcopula.labels.coordinates.system import CoordinateSystem

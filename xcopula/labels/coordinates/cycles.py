@@ -38,7 +38,7 @@ def cycle(name: str, period: float | str = "year") -> Recurring:
 
     Use it as ``coords=["lon", "lat", "time", cycle("time")]``.
     """
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name:
         raise TypeError(f"`cycle` takes the name of a coordinate as a string, found {name!r}.")
     if isinstance(period, str):
         if period not in ("year", "day"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates.asked import Coords, Member, check_group, check_members
 from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.coordinates.cycles import Recurring
 from xcopula.labels.coordinates.groups import CoordinateGroup, Cycle, Globe
@@ -26,16 +27,13 @@ from xcopula.labels.coordinates.roles import (
 from xcopula.labels.coordinates.system import CoordinateSystem
 from xcopula.labels.coordinates.times import calendar_of, calendar_year, is_time
 from xcopula.labels.coordinates.units import conversion, is_degrees, is_length, units_of
-from xcopula.warn import warn_user
+from xcopula.warn import shown, warn_user
 
-__all__ = ["Coords", "coordinates_asked", "find_coordinates"]
+__all__ = ["find_coordinates"]
 
 _log = logging.getLogger("xcopula")
 
 _GLOBE = ("longitude", "latitude")
-
-Member = str | Recurring
-Coords = Member | Sequence[Member] | Mapping[str, Member | Sequence[Member]] | None
 
 
 def find_coordinates(
@@ -83,8 +81,10 @@ def find_coordinates(
 
 def _ard_groups(ard: bool | Sequence[str], groups: list[CoordinateGroup]) -> list[str]:
     may = [g.name for g in groups if not isinstance(g, Globe | Cycle)]
-    if isinstance(ard, bool):
+    if isinstance(ard, bool | np.bool_):
         return may if ard else []
+    if not isinstance(ard, Iterable):
+        raise TypeError(f"`ard` is True, False or the names of groups, found {shown(ard)}.")
     chosen = [ard] if isinstance(ard, str) else list(ard)
     unknown = [g for g in chosen if g not in may]
     if unknown:
@@ -251,11 +251,11 @@ class _Source:
     def arrange(self, coords: object) -> dict[str, list[Member]]:
         """Turn ``coords`` into groups."""
         if isinstance(coords, Mapping):
-            groups = {str(g): _members(m) for g, m in coords.items()}
+            groups = {check_group(g): check_members(m) for g, m in coords.items()}
         else:
-            groups = self._sorted(_members(coords))
+            groups = self._sorted(check_members(coords))
         if not groups or any(not members for members in groups.values()):
-            raise CoordinateError(f"`coords` names no coordinate, found {coords!r}.")
+            raise CoordinateError(f"`coords` names no coordinate, found {shown(coords)}.")
         plain = [m for members in groups.values() for m in members]
         if len(set(plain)) < len(plain):
             raise CoordinateError(f"`coords` names a coordinate twice: {plain}. Name it once.")
@@ -374,26 +374,3 @@ def _one(names: Sequence[str], role: str) -> str | None:
             "attributes."
         )
     return names[0] if names else None
-
-
-def coordinates_asked(coords: Coords) -> list[str]:
-    """Return the names in ``coords``, whatever its form."""
-    if coords is None:
-        return []
-    parts = coords.values() if isinstance(coords, Mapping) else [coords]
-    members = [member for part in parts for member in _members(part)]
-    return [m if isinstance(m, str) else m.name for m in members]
-
-
-def _members(given: object) -> list[Member]:
-    if isinstance(given, str | Recurring):
-        return [given]
-    if not isinstance(given, Sequence):
-        raise TypeError(
-            "`coords` must be a name, a sequence of names, or a mapping of groups to names, "
-            f"found {given!r}."
-        )
-    for member in given:
-        if not isinstance(member, str | Recurring):
-            raise TypeError(f"`coords` must name coordinates by strings, found {member!r}.")
-    return list(given)

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-__all__ = ["Projection", "find_projection"]
+from xcopula.errors import CoordinateError
+from xcopula.warn import shown
+
+__all__ = ["Projection", "find_projection", "reference"]
 
 # Attributes that may differ although the projection is the same.
 _TEXTS = ("crs_wkt", "spatial_ref")
@@ -76,9 +79,9 @@ def find_projection(
     variables : mapping, optional
         Where else to look for the grid mapping variable, besides the coordinates.
     """
-    names = [_reference(array)]
+    names = [reference(array)]
     if isinstance(array, xr.Dataset):
-        names += [_reference(v) for v in array.data_vars.values()]
+        names += [reference(v) for v in array.data_vars.values()]
     candidates: dict[str, Any] = {str(n): c for n, c in (variables or {}).items()}
     if isinstance(array, xr.Dataset):
         candidates.update({str(n): v for n, v in array.data_vars.items()})
@@ -92,9 +95,29 @@ def find_projection(
     return None
 
 
-def _reference(variable: Any) -> str:
-    found = variable.attrs.get("grid_mapping") or variable.encoding.get("grid_mapping") or ""
-    return str(found).partition(":")[0].strip()
+def reference(variable: Any) -> str:
+    """Return the name of the grid mapping that a variable refers to; '' if to none.
+
+    Raises
+    ------
+    CoordinateError
+        If the attribute is anything but a name.
+    """
+    found = variable.attrs.get("grid_mapping")
+    if found is None or (isinstance(found, str) and not found):  # decoding may have put it there
+        found = variable.encoding.get("grid_mapping")
+    names = [] if found is None else np.ravel(found).tolist()
+    name = names[0] if len(names) == 1 else "" if not names else None
+    if isinstance(name, bytes):  # as some HDF5 files have it
+        name = name.decode("utf-8", "replace")
+    if not isinstance(name, str):
+        own = getattr(variable, "name", None)
+        raise CoordinateError(
+            f"{'The Dataset' if own is None else f'Variable {own!r}'} has the attribute "
+            f"`grid_mapping` {shown(found)}, which must be the name of one variable. Set it to "
+            "that name, or delete it."
+        )
+    return name.partition(":")[0].strip()
 
 
 def _attributes(attrs: Mapping[Any, Any]) -> tuple[tuple[str, Any], ...]:

@@ -15,6 +15,7 @@ __all__ = ["calendar_of", "calendar_year", "first_time", "from_days", "is_time",
 FloatArray = npt.NDArray[np.float64]
 
 _DAY = np.timedelta64(1, "D")
+_EPOCH = "1970-01-01 00:00:00.000000"
 # Other names of a calendar. The first two agree with the standard one on every date since 1582.
 _SAME = {
     "gregorian": "standard",
@@ -67,12 +68,14 @@ def calendar_year(calendar: str) -> float:
 
 
 def first_time(coordinate: xr.DataArray) -> str:
-    """Return the earliest date in ISO format, or 1970 if the dates are not in memory."""
+    """Return the earliest date in ISO format, or 1970 if there is none in memory."""
     if coordinate.chunks is not None:
-        return "1970-01-01 00:00:00.000000"
+        return _EPOCH
     values = coordinate.values
     if coordinate.dtype.kind == "M":
-        return str(np.nanmin(values).astype("M8[us]")).replace("T", " ")
+        dated = values[~np.isnat(values)]
+        _refuse_missing(coordinate, values.size > 0 and dated.size == 0)
+        return str(dated.min().astype("M8[us]")).replace("T", " ") if dated.size else _EPOCH
     known = [v for v in values.flat if hasattr(v, "calendar")]
     return str(min(known).strftime("%Y-%m-%d %H:%M:%S.%f"))
 

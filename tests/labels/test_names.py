@@ -1,0 +1,31 @@
+"""Names that results need for themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from xcopula.errors import CoordinateError
+from xcopula.labels import names
+from xcopula.process import Scores
+
+
+@pytest.mark.parametrize("name", [*names.DIMS, "observation"])
+def test_variables(name):
+    """The name is said, and how to change it."""
+    with pytest.raises(
+        ValueError, match=rf"called '{name}'.*`ds\.rename\({name}='{name}_value'\)`"
+    ):
+        names.check_variables(["metal", name])
+    names.check_variables(["metal", f"{name}_value"])
+
+
+@pytest.mark.parametrize("name", [*names.DIMS, *Scores._fields])
+def test_inputs(name):
+    """Whatever ``loo`` returns beside the coordinates is not one of them."""
+    with pytest.raises(CoordinateError, match=rf"input is called '{name}'.*Rename the coordinate"):
+        names.check_inputs(["x", name])
+
+
+def test_other_inputs():
+    """A dim of observations may be an input."""
+    names.check_inputs(["x", "time", "observation"])

@@ -1,0 +1,48 @@
+"""Names that results need for themselves: no variable and no input may have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xcopula.errors import CoordinateError
+
+__all__ = ["DIMS", "check_inputs", "check_variables"]
+
+# First dims of results; "observation" is one that a target may have too, as ``loo`` gives it.
+DIMS = ("quantile", "threshold", "bound", "secondary", "realization")
+_OF_VARIABLES = (*DIMS, "observation")
+# What ``loo`` and ``latent`` return beside the coordinates.
+_SCORES = ("observed", "median", "lower", "upper", "pit", "crps", "log_score", "score")
+_OF_INPUTS = (*DIMS, *_SCORES, "mean", "std")
+
+
+def check_variables(names: Iterable[str]) -> None:
+    """Refuse variables that are named like a dim of a result.
+
+    Raises
+    ------
+    ValueError
+        With the name, and what to do.
+    """
+    for name in names:
+        if name in _OF_VARIABLES:
+            raise ValueError(
+                f"A variable is called {name!r}, which results need as the name of a dim. Rename "
+                f"it, as in `ds.rename({name}='{name}_value')`."
+            )
+
+
+def check_inputs(names: Iterable[str]) -> None:
+    """Refuse inputs that are named like a part of a result.
+
+    Raises
+    ------
+    CoordinateError
+        With the name, and what to do.
+    """
+    for name in names:
+        if name in _OF_INPUTS:
+            raise CoordinateError(
+                f"An input is called {name!r}, which results need for a part of their own. Rename "
+                f"the coordinate, as in `ds.rename({name}='{name}_axis')`."
+            )

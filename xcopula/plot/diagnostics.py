@@ -1,0 +1,140 @@
+"""Diagnostics: whether predictions are calibrated, and whether a law fits its data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from xcopula.plot.panels import ACCENT, FAINT, INK, LIGHT, TICK, TITLE, label_axes, name_of, panel
+from xcopula.warn import shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["marginal_qq", "pit_histogram"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+class SupportsScores(Protocol):
+    """A marginal law that turns data into normal scores."""
+
+    def to_normal(self, y: FloatArray, /) -> FloatArray:
+        """Return the normal scores of the values."""
+
+
+def pit_histogram(
+    pit: ArrayLike | xr.DataArray, ax: Axes | None = None, *, bins: int = 10
+) -> Figure:
+    """Draw the histogram of probability integral transforms, flat for a calibrated prediction.
+
+    Parameters
+    ----------
+    pit : array_like or DataArray
+        Predictive distribution functions at the values that came true, in 0..1; NaN is left out.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+    bins : int
+        Number of bars.
+
+    Returns
+    -------
+    Figure
+        Bars of relative frequency (1 is uniform); 95 % of the bars of a calibrated prediction
+        end between the dashed lines.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If no value is left, or one is outside 0..1; or ``bins`` is no positive number.
+    """
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+        raise ValueError(f"`bins` is a number of bars, at least 1; found {shown(bins)}.")
+    values = _finite(pit, "probability integral transforms")
+    if values.min() < 0 or values.max() > 1:
+        found = f"{values.min():.4g} to {values.max():.4g}"
+        raise ValueError(f"Probability integral transforms must lie in 0..1, found {found}.")
+    figure, ax = panel(ax)
+    from scipy.special import bdtrik
+
+    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
+    expected = values.size / bins
+    low, high = (np.ceil(bdtrik(p, values.size, 1 / bins)) / expected for p in (0.025, 0.975))
+    ax.bar(edges[:-1], counts / expected, 1 / bins, align="edge", color=LIGHT, ec="white", lw=0.8)
+    ax.axhline(1.0, color=INK, lw=0.8)
+    for edge, label in ((low, None), (high, "95 % of the bars, if calibrated")):
+        ax.axhline(edge, color=INK, lw=0.8, ls=(0, (4, 3)), label=label)
+    ax.set(xlim=(0, 1), ylim=(0, max(1.15 * counts.max() / expected, 1.25 * high)))
+    label_axes(ax, "probability integral transform", "relative frequency")
+    ax.legend(frameon=False, fontsize=TICK, loc="upper right", labelcolor=INK)
+    return figure
+
+
+def marginal_qq(
+    marginal: SupportsScores, values: ArrayLike | xr.DataArray, ax: Axes | None = None
+) -> Figure:
+    """Draw the normal scores of data under a marginal law against standard normal quantiles.
+
+    Parameters
+    ----------
+    marginal : Marginal
+        The law, fitted.
+    values : array_like or DataArray
+        The data; NaN is left out.
+    ax : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    Figure
+        Points on the diagonal if the law fits, with its pointwise 95 % band for independent data.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If the law is none, or only the name or the class of one.
+    ValueError
+        If no value is left, or none has a finite score.
+    """
+    if isinstance(marginal, type) or not callable(getattr(marginal, "to_normal", None)):
+        raise TypeError(
+            f"A law that is fitted is drawn, found {shown(marginal)}. Fit one, as in "
+            "`xcopula.marginals.Normal.fit(values)`, or take one of `model.marginals`."
+        )
+    data = _finite(values, "values")
+    scores = np.sort(marginal.to_normal(data))
+    if not np.isfinite(scores).any():
+        raise ValueError("Nothing to draw: no value lies within the support of the law.")
+    figure, ax = panel(ax)
+    from scipy.special import betaincinv, ndtri
+
+    rank = np.arange(1, data.size + 1)
+    theory = ndtri((rank - 0.5) / data.size)
+    low, high = (ndtri(betaincinv(rank, data.size + 1 - rank, p)) for p in (0.025, 0.975))
+    ax.fill_between(theory, low, high, color=FAINT, alpha=0.2, lw=0, label="95 % band")
+    ax.axline((0, 0), slope=1, color=INK, lw=0.8)
+    ax.plot(theory, scores, "o", ms=3, color=ACCENT, mew=0, alpha=0.8)
+    label_axes(ax, "standard normal quantile", "normal score of the data")
+    if isinstance(values, xr.DataArray):
+        ax.set_title(name_of(values), fontsize=TITLE, color=INK, loc="left")
+    ax.legend(frameon=False, fontsize=TICK, loc="upper left", labelcolor=INK)
+    return figure
+
+
+def _finite(values: ArrayLike | xr.DataArray, what: str) -> FloatArray:
+    found: NDArray[Any] = np.asarray("" if isinstance(values, xr.Dataset) else values)
+    if found.dtype.kind not in "iuf" and found.size:
+        raise TypeError(f"What is drawn are {what}, as numbers; found {shown(values)}.")
+    array = found.astype(np.float64).ravel()
+    array = array[np.isfinite(array)]
+    if array.size == 0:
+        raise ValueError(f"Nothing to draw: no finite {what}.")
+    return array
