@@ -410,7 +410,7 @@ def test_tail_index_of_rows():
 def test_unknown_groups(code):
     """A group that was not fitted is refused by name and number."""
     with pytest.raises(
-        ValueError, match=rf"'season' has groups .* numbered {code:g}; there are 3: DJF"
+        ValueError, match=rf"'season' has groups .* numbered {code:g}\. It was fitted to 3: DJF"
     ):
         LAWS["gamma|season"].at([[0.0], [code]])
 

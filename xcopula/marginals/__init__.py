@@ -45,8 +45,8 @@ def resolve(spec: str | Law) -> Law:
     Parameters
     ----------
     spec : str, Marginal, type of Marginal, or Recipe
-        A name is looked up in :data:`MARGINALS`; a class (to be fitted), an instance (with its
-        parameters) or a recipe of :func:`regress` or :func:`by` is returned as it is.
+        A name is looked up in :data:`MARGINALS`. A class, an instance, and a recipe made by
+        :func:`regress` or :func:`by` are returned unchanged.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def resolve(spec: str | Law) -> Law:
     ValueError
         If the name is unknown.
     TypeError
-        If ``spec`` is none of these.
+        If ``spec`` is anything else.
 
     Examples
     --------
@@ -70,7 +70,9 @@ def resolve(spec: str | Law) -> Law:
         return spec
     names = ", ".join(repr(name) for name in MARGINALS)
     if not isinstance(spec, str):
-        raise TypeError(f"A marginal is one of {names}, or a Marginal; got {type(spec).__name__}.")
+        raise TypeError(
+            f"A marginal is one of {names}, a Marginal, or a recipe; got {type(spec).__name__}."
+        )
     if spec not in MARGINALS:
         raise ValueError(f"Unknown marginal {spec!r}. Choose one of {names}, or pass a Marginal.")
     return MARGINALS[spec]

@@ -22,8 +22,8 @@ _BLOCK = 65_536  # values
 class Marginal(ABC):
     """A continuous law F of one variable, and its map to normal scores.
 
-    A law of one's own gives ``to_normal``, ``from_normal``, ``log_density``, ``theta`` and
-    ``with_theta``; the rest has defaults. Instances are immutable.
+    To write your own law, define ``to_normal``, ``from_normal``, ``log_density``, ``theta`` and
+    ``with_theta``. Everything else has a default. Instances are immutable.
 
     Attributes
     ----------
@@ -42,19 +42,19 @@ class Marginal(ABC):
     def fit(cls, values: npt.ArrayLike) -> Self:
         """Fit the law to independent values, a 1-D array without NaN, by maximum likelihood."""
         raise NotImplementedError(
-            f"{cls.__name__} has no fit. Pass an instance with starting parameters instead."
+            f"{cls.__name__} does not define fit. Pass an instance with starting parameters."
         )
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Names of the covariates that the law varies with; none for a constant law."""
+        """Names of the covariates that the law depends on; a constant law has none."""
         return ()
 
     def at(self, covariates: npt.ArrayLike) -> Marginal:
-        """Return the law bound to rows of covariates (n, c), columns in the order of ``fields``.
+        """Return the law at rows of covariates (n, c), whose columns are those of ``fields``.
 
-        A bound law takes arrays whose last axis has n values, each under the law of its own row;
-        a row with NaN gives NaN. A constant law is the same at every row.
+        The law is then bound: it takes arrays whose last axis has n values, and each value
+        follows the law of its own row. A row with NaN gives NaN. A constant law returns itself.
         """
         return self
 
@@ -87,7 +87,7 @@ class Marginal(ABC):
 
     @property
     def bounds(self) -> Array:
-        """Box (p, 2) for an optimiser that starts at this instance."""
+        """Lower and upper bounds (p, 2) of theta, for an optimiser that starts here."""
         return np.asarray(self.theta[:, None] + np.array([-5.0, 5.0]))
 
     def log_prior(self) -> tuple[float, Array]:
@@ -132,7 +132,7 @@ class Marginal(ABC):
 
     @property
     def parts(self) -> list[slice]:
-        """Parts of theta that act on values of their own; parameters after them act on all."""
+        """Slices of theta that each affect values of their own; what follows them affects all."""
         return [slice(0, self.theta.size)]
 
     def to_normal_slope(self, y: npt.ArrayLike) -> Array:
@@ -174,12 +174,12 @@ class Marginal(ABC):
         return 0.0
 
     def check_support(self, y: npt.ArrayLike, variable: str = "") -> None:
-        """Raise SupportError, naming the variable, if a value other than NaN has no finite score.
+        """Raise SupportError if a value lies outside the support; NaN is ignored.
 
         Raises
         ------
         SupportError
-            With the count of the offenders, the first of them, and what to do.
+            It names the variable, counts the bad values, shows the first, and says what to do.
         """
         lower, upper = ends = self.ends()
         needs = self.needs
@@ -192,7 +192,7 @@ class Marginal(ABC):
         reject_outside(np.asarray(y, dtype=np.float64), self, ends, needs, variable)
 
     def ends(self) -> tuple[Array, Array]:
-        """Return the ends of the support: each (n,) where rows differ, else of no dimension."""
+        """Return the lower and upper ends of the support: (n,) where rows differ, else scalar."""
         lower, upper = self.support
         return np.asarray(lower, np.float64), np.asarray(upper, np.float64)
 
@@ -217,7 +217,7 @@ def reject_outside(
     needs: str,
     variable: str = "",
 ) -> None:
-    """Raise SupportError if a value other than NaN lies outside the support (of its row)."""
+    """Raise SupportError if a value lies outside the support (of its row); NaN is ignored."""
     lower, upper = support
     inside = (y > lower) & (y < upper)
     if law.includes_lower_end:

@@ -1,4 +1,4 @@
-"""The recipe of a law for each group: what users write before there are values to fit it to."""
+"""The recipe for one law per group, before it is fitted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["By", "by"]
 
 @dataclass(frozen=True)
 class By(Recipe):
-    """The recipe of a :class:`~xcopula.marginals.grouping.Grouped` law; see :func:`by`.
+    """A recipe for a :class:`~xcopula.marginals.grouping.Grouped` law; see :func:`by`.
 
     Attributes
     ----------
     key : str
-        What the groups are made by.
+        What to group by.
     """
 
     key: str
@@ -64,17 +64,18 @@ class By(Recipe):
     ) -> None:
         groups = list(zip(names, members, strict=True))
         few = [f"{name} ({rows.size})" for name, rows in groups if rows.size < FEWEST]
-        if few or not names:
+        if not names:
+            raise ValueError(f"{self.name} needs at least one group, and there is none.")
+        if few:
             raise ValueError(
                 f"{self.name} needs at least {FEWEST} values in each group; these have fewer: "
-                f"{', '.join(few) or 'there is no group at all'}. Choose larger groups, or leave "
-                "these out."
+                f"{', '.join(few)}. Choose larger groups, or leave these out."
             )
         flat = [name for name, rows in groups if np.ptp(y[rows]) == 0.0]
         if flat:
             raise ValueError(
-                f"{self.name}: the values of {', '.join(flat)} are constant. A constant variable "
-                "has no law to fit: choose larger groups, or leave these out."
+                f"{self.name}: all values of {', '.join(flat)} are the same. No law can be fitted "
+                "to a constant: choose larger groups, or leave these out."
             )
 
 
@@ -84,11 +85,11 @@ def by(key: str, law: str | type[Marginal] | Recipe = "auto") -> By:
     Parameters
     ----------
     key : str
-        What the groups are made by: a coordinate or variable, or a part of a time, as in
-        "time.month" or "time.season".
+        What to group by: a coordinate, a variable, or a part of a time, such as "time.month" or
+        "time.season".
     law : str, type of Marginal or recipe
-        The law of each group; "auto" chooses a family for all of them. ``regress(...)`` gives each
-        group a trend of its own.
+        The law of each group. "auto" chooses one family for all groups. ``regress(...)`` gives
+        each group its own trend.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def by(key: str, law: str | type[Marginal] | Recipe = "auto") -> By:
     ValueError
         If a name is unknown.
     TypeError
-        If the law is an instance, or the key no string.
+        If the law is an instance, or the key is not a string.
 
     Examples
     --------
@@ -108,11 +109,11 @@ def by(key: str, law: str | type[Marginal] | Recipe = "auto") -> By:
     ('time.month', 'elevation')
     """
     if not isinstance(key, str) or not key:
-        raise TypeError(f"by needs the name of what groups are made by, got {key!r}.")
+        raise TypeError(f"by needs the name of what to group by, got {key!r}.")
     inner = ingredient(law, "by")
     if contains(inner, By):
         raise ValueError(
-            "by of a by: groups are made by one key. Make a coordinate that names the "
+            "by cannot contain another by: a law has one key. Make a coordinate that names the "
             "combinations, such as 'JJA north', and group by that."
         )
     recipe = By(inner, key)

@@ -12,7 +12,8 @@ from xcopula.marginals.tails import Array
 
 __all__ = ["Design", "Reduced", "reduce_columns", "standardise"]
 
-# A column of which the others leave less than this is theirs: rounding of single precision passes.
+# The others explain a column if they leave less of it than this, which is more than the rounding
+# of single precision.
 _COLLINEAR = 1e-6
 _CONSTANT = 1e-12
 _BLOCK = 65_536  # rows
@@ -27,7 +28,7 @@ class Design:
     fields : tuple of str
         Names of the covariates.
     centre, spread : ndarray (c,)
-        Their means and standard deviations where the law was fitted.
+        Their means and standard deviations in the data that the law was fitted to.
     degree : int
     """
 
@@ -38,7 +39,7 @@ class Design:
 
     @property
     def monomials(self) -> list[tuple[int, ...]]:
-        """The covariates, by number, that are multiplied in each column."""
+        """For each column, the numbers of the covariates that it multiplies."""
         numbers = range(len(self.fields))
         return [
             factors
@@ -81,14 +82,14 @@ def standardise(covariates: Array, fields: tuple[str, ...], degree: int) -> Desi
         if not sd > _CONSTANT * abs(mean):
             raise ValueError(
                 f"The covariate {name!r} is constant: {mean:.6g} at all {len(covariates)} "
-                "observations. A slope cannot be learnt from it: leave it out."
+                "observations. It has no slope to learn: leave it out."
             )
     return Design(fields, centre, spread, degree)
 
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """What least squares needs of a regression on k columns beside a level for each group.
+    """Columns reduced to what least squares needs, where each group has its own level.
 
     Attributes
     ----------
@@ -109,20 +110,20 @@ class Reduced:
         return np.asarray(np.linalg.solve(self.triangle[:-1, :-1], self.triangle[:-1, -1]))
 
     def check_rank(self, labels: list[str], groups: str = "") -> None:
-        """Refuse columns that the levels or other columns explain.
+        """Raise if the levels or other columns explain a column.
 
         Raises
         ------
         ValueError
-            With the names of the columns.
+            It names the columns.
         """
         left = np.linalg.norm(self.triangle[:, :-1], axis=0)
         for k, label in enumerate(labels):
             if left[k] <= _COLLINEAR * self.lengths[k]:
                 where = f"within each group of {groups}" if groups else "at all observations"
                 raise ValueError(
-                    f"{label!r} is constant {where}: its slope cannot be told from the level of "
-                    "the law itself. Leave it out, or choose a lower degree."
+                    f"{label!r} is constant {where}: its slope cannot be told apart from the level "
+                    "of the law. Leave it out, or choose a lower degree."
                 )
             # what the columns before this one leave of it
             if abs(self.triangle[k, k]) <= _COLLINEAR * left[k]:
@@ -137,10 +138,11 @@ class Reduced:
 
 
 def reduce_columns(matrix: Array, response: Array, codes: npt.NDArray[np.intp]) -> Reduced:
-    """Reduce columns (n, k) and a response (n,), whose groups have the numbers ``codes`` (n,).
+    """Reduce columns (n, k) and a response (n,) of the groups ``codes`` (n,), numbered from 0.
 
-    A level for each group is the same as means of the groups taken off (Frisch, Waugh and Lovell),
-    so that no array has a column for each group. Blocks of rows enter the triangle in turn.
+    Subtracting the mean of each group gives the same slopes as fitting a level for each group
+    (Frisch, Waugh and Lovell), and needs no column for each group. The triangle is updated by one
+    block of rows after another.
     """
     counts = np.bincount(codes)
     columns = [*matrix.T, response]

@@ -1,4 +1,4 @@
-"""Checks of a sample, and the climb to its maximum likelihood."""
+"""Check a sample, and climb to the maximum of its likelihood."""
 
 from __future__ import annotations
 
@@ -39,14 +39,16 @@ def check_sample(values: npt.ArrayLike, law: type[Marginal], *, lower: float = -
     """
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1:
-        raise ValueError(f"{law.name} is fitted to a 1-D array, got shape {y.shape}. Ravel it.")
+        raise ValueError(
+            f"{law.name} needs a 1-D array of values, got shape {y.shape}. Flatten it."
+        )
     if np.isnan(y).any():
         raise ValueError(f"{law.name}: {np.isnan(y).sum()} of {y.size} values are NaN. Drop them.")
     reject_outside(y, law, (lower, np.inf), law.needs)
     if y.size == 0 or y.min() == y.max():
         raise ValueError(
-            f"{law.name} needs at least two different values, got {np.unique(y).size} "
-            f"in a sample of {y.size}. A constant variable has no law to fit: leave it out."
+            f"{law.name} needs at least two different values, got {np.unique(y).size} in a sample "
+            f"of {y.size}. No law can be fitted to a constant variable: leave it out."
         )
     return y
 

@@ -22,8 +22,8 @@ class Exponential(Marginal):
 
     .. math:: 1 - F(y) = e^{-y/b}, \qquad \theta = \log b
 
-    Accurate while y is a normal floating-point number: z from -37 to 100 and beyond. A value of
-    exactly 0 lies at the end of the support; its score is -inf.
+    Accurate while y is a normal floating-point number: z from -37 to 100 and beyond. A value of 0
+    is the lower end of the support; its score is -inf.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Exponential(Marginal):
 
     @property
     def bounds(self) -> Array:
-        """A factor of twenty about the scale."""
+        """The scale, within a factor of twenty."""
         return np.asarray(self.theta[:, None] + np.array([-3.0, 3.0]))
 
     def to_normal_gradient(self, y: npt.ArrayLike) -> Array:

@@ -37,8 +37,8 @@ class Gamma(Marginal):
     .. math:: f(y) = \frac{x^{k-1} e^{-x}}{b\,\Gamma(k)}, \quad x = y/b, \quad
         \theta = (\log k, \log b)
 
-    Accurate for z up to 100 and beyond, and for as low as y itself is a normal floating-point
-    number: z = -26 at a shape of 0.5, z = -37 at 1, lower still above.
+    Accurate for z up to 100 and beyond, and down to where y stops being a normal floating-point
+    number: z = -26 at a shape of 0.5, z = -37 at 1, and lower for larger shapes.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Gamma(Marginal):
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:
-        """Fit by maximum likelihood: Newton's method for the shape, whose scale is explicit."""
+        """Fit by maximum likelihood: Newton's method for the shape, which determines the scale."""
         y = check_sample(values, cls, lower=0.0)
         mean = y.mean()
         gap = max(float(np.log(mean) - np.log(y).mean()), 1e-12)
@@ -98,7 +98,7 @@ class Gamma(Marginal):
 
     @property
     def bounds(self) -> Array:
-        """A factor of twenty about the shape and the scale."""
+        """The shape and the scale, each within a factor of twenty."""
         return np.asarray(self.theta[:, None] + np.array([-3.0, 3.0]))
 
     def to_normal_gradient(self, y: npt.ArrayLike) -> Array:

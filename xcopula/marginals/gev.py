@@ -37,10 +37,10 @@ class GEV(Marginal):
 
     .. math:: F(y) = \exp(-e^{-g}), \quad g = \log(1 + \xi s)/\xi, \quad s = (y - \mu)/\sigma
 
-    with :math:`\theta = (\mu, \log\sigma, \xi)`, the Gumbel law at :math:`\xi = 0` and a weak prior
-    :math:`\xi \sim N(0, 0.3^2)`. Accurate at every z on an unbounded side. For :math:`\xi < 0` the
-    values close in on the upper end of the support: at a shape of -0.3 a score keeps nine digits
-    up to z = 10 and is lost in rounding by z = 20.
+    with :math:`\theta = (\mu, \log\sigma, \xi)`. It is the Gumbel law at :math:`\xi = 0`. The shape
+    has a weak prior, :math:`\xi \sim N(0, 0.3^2)`. Scores are accurate at every z on an unbounded
+    side. For :math:`\xi < 0` values crowd at the upper end of the support: at a shape of -0.3 a
+    score keeps nine digits up to z = 10, and none at z = 20.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class GEV(Marginal):
         # the Gumbel law of the same moments has every value in its support
         start = cls(float(mean - np.euler_gamma * scale), float(scale), 0.0)
         gap = Normal(mean, sd).log_density(y) - start.log_density(y)
-        if gap.mean() > _HOPELESS:  # a long lower tail, which a Gumbel law has not
+        if gap.mean() > _HOPELESS:  # the lower tail is far longer than that of a Gumbel law
             others = [cls._of_quartiles(y, shape) for shape in _SHAPE_STARTS]
             start = max([start, *others], key=lambda law: float(law.log_density(y).sum()))
         return maximise(start, y)
@@ -110,7 +110,7 @@ class GEV(Marginal):
 
     @property
     def bounds(self) -> Array:
-        """Four scales about the location, a factor of twenty about the scale, sane shapes."""
+        """Location within four scales, scale within a factor of twenty, shape from -0.5 to 0.9."""
         low, high = _SHAPE_BOUNDS
         box = self.theta[:, None] + np.outer([4.0 * self.scale, 3.0, 0.0], [-1.0, 1.0])
         box[2] = min(low, self.shape), max(high, self.shape)
@@ -159,7 +159,7 @@ class GEV(Marginal):
 
     @property
     def support(self) -> tuple[float, float]:
-        """Half-line that ends at location - scale / shape, or all numbers at shape 0."""
+        """A half-line that ends at location - scale / shape; all numbers if the shape is 0."""
         if self.shape == 0.0:
             return -np.inf, np.inf
         end = self.location - self.scale / self.shape

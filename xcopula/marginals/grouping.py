@@ -23,21 +23,21 @@ IntArray = npt.NDArray[np.intp]
 class Grouped(Varying):
     """Describe a variable by one law for each group, such as each month of the year.
 
-    The first covariate holds the number of the group, 0 to G - 1; any others belong to the laws.
-    Theta is that of the laws, one after the other.
+    The first covariate is the number of the group, 0 to G - 1; the others belong to the laws.
+    Theta joins the parameters of the laws, in order.
 
     Attributes
     ----------
     key : str
-        What the groups are made by, such as "time.month".
+        What the values are grouped by, such as "time.month".
     labels : tuple of str
         A name for each group.
     laws : tuple of Marginal
-        Its law.
+        The law of each group.
     members : tuple of ndarray of int, optional
-        The rows of each group, where the law is bound to rows.
+        The rows of each group, if the law is bound to rows.
     size : int
-        How many rows there are; those of no group give NaN.
+        Number of rows. A row without a group gives NaN.
     """
 
     key: str
@@ -67,7 +67,7 @@ class Grouped(Varying):
         Raises
         ------
         ValueError
-            If a row's group is none of those that the law was fitted to.
+            If the law was not fitted to the group of a row.
         """
         table = self._rows(covariates)
         codes = check_codes(table[:, 0], self.key, self.labels)
@@ -163,7 +163,7 @@ class Grouped(Varying):
 
     @property
     def bounds(self) -> Array:
-        """Those of the laws."""
+        """The bounds of all laws, joined."""
         return np.concatenate([law.bounds for law in self.laws])
 
     def log_prior(self) -> tuple[float, Array]:
@@ -197,12 +197,12 @@ class Grouped(Varying):
 
     @property
     def dof(self) -> float:
-        """The sum over the groups."""
+        """The sum over the laws."""
         return sum(law.dof for law in self.laws)
 
     @property
     def tail_index(self) -> float | Array:
-        """That of each row's law; of the heaviest one, where the law is not bound to rows."""
+        """The index of each row's law; the largest of all laws if there are no rows."""
         if self.members is None:
             return max(float(np.max(law.tail_index)) for law in self.laws)
         out = np.full(self.size, np.nan)
@@ -212,20 +212,20 @@ class Grouped(Varying):
 
 
 def check_codes(codes: Array, key: str, labels: tuple[str, ...]) -> IntArray:
-    """Return the numbers of groups as integers, -1 for NaN.
+    """Return group numbers as integers, with -1 for NaN.
 
     Raises
     ------
     ValueError
-        If one of them is no group's number.
+        If a number belongs to no group.
     """
     known = (codes >= 0.0) & (codes < len(labels)) & (codes == np.floor(codes))
     strange = np.unique(codes[~known & ~np.isnan(codes)])
     if strange.size:
         first = ", ".join(f"{code:g}" for code in strange[:3])
         raise ValueError(
-            f"{key!r} has groups that the law was not fitted to, numbered {first}; there are "
-            f"{len(labels)}: {', '.join(labels)}. Fit with values of every group, or mask the rest."
+            f"{key!r} has groups that the law was not fitted to, numbered {first}. It was fitted "
+            f"to {len(labels)}: {', '.join(labels)}. Fit it to every group, or mask the others."
         )
     return np.where(known, codes, -1.0).astype(np.intp)
 

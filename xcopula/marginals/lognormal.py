@@ -21,7 +21,7 @@ class LogNormal(Marginal):
 
     .. math:: z = (\log y - \mu) / \sigma, \qquad \theta = (\mu, \log\sigma)
 
-    Exact at every z at which ``exp(location + scale * z)`` is a normal floating-point number.
+    Exact while ``exp(location + scale * z)`` is a normal floating-point number.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class LogNormal(Marginal):
 
     @property
     def bounds(self) -> Array:
-        """Four scales about the location, a factor of twenty about the scale."""
+        """Location within four scales, scale within a factor of twenty."""
         return np.asarray(self.theta[:, None] + np.outer([4.0 * self.scale, 3.0], [-1.0, 1.0]))
 
     def to_normal_gradient(self, y: npt.ArrayLike) -> Array:

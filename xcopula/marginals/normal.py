@@ -63,7 +63,7 @@ class Normal(Marginal):
 
     @property
     def bounds(self) -> Array:
-        """Four scales about the location, a factor of twenty about the scale."""
+        """Location within four scales, scale within a factor of twenty."""
         return np.asarray(self.theta[:, None] + np.outer([4.0 * self.scale, 3.0], [-1.0, 1.0]))
 
     def to_normal_gradient(self, y: npt.ArrayLike) -> Array:

@@ -23,28 +23,28 @@ from xcopula.marginals.tails import Array, log_phi, normal_score, smaller_tail
 
 __all__ = ["Parzen"]
 
-_PER_TAIL = 20  # values past each threshold, where 5 % to 20 % of the sample allow it
+_PER_TAIL = 20  # values past each threshold, but at least 5 % and at most 20 % of the sample
 
 
 @dataclass(frozen=True, eq=False)
 class Parzen(Marginal):
     r"""Describe a variable by its own sample, smoothed, with tails that extrapolate.
 
-    Between two thresholds F is the Gaussian-kernel smoothed distribution function of the sample,
-    held as an increasing cubic in z on knots an eighth of a bandwidth apart; past them it is a
-    generalised Pareto tail that continues F and its density:
+    Between two thresholds F is the distribution function of the sample, smoothed by a Gaussian
+    kernel. It is stored as an increasing cubic in z, with knots an eighth of a bandwidth apart.
+    Past the thresholds it is a generalised Pareto tail that continues F and its density:
 
     .. math:: 1 - F(y) = p \left(1 + \xi (y - u)/\sigma\right)^{-1/\xi}, \quad \sigma = p / f(u)
 
-    with :math:`\xi` in [0, 0.5] by penalised maximum likelihood. Every number (every positive one,
-    for a positive sample) therefore has a finite score.
+    with :math:`\xi` in [0, 0.5] by penalised maximum likelihood. So every number has a finite score
+    (every positive number, if the sample is positive).
 
     A positive sample is smoothed in log y, and its lower tail is a power of y
-    (:math:`F \propto y^{1/\sigma}`), so that the support is the positive numbers. A sample with a
-    zero or a negative value is smoothed as it is, and its support is all numbers.
+    (:math:`F \propto y^{1/\sigma}`): the support is the positive numbers. A sample with a zero or a
+    negative value is smoothed as it is, and the support is all numbers.
 
     There are no free parameters. Scores round-trip to 1e-12 from z = -30 to 30 while y is a
-    normal floating-point number. Use :meth:`fit` to build one; it is a pure function of the sample.
+    normal floating-point number. Use :meth:`fit` to make one: it depends on the sample only.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Parzen(Marginal):
     def fit(cls, values: npt.ArrayLike, *, residuals: bool = False) -> Self:
         """Choose a bandwidth, smooth the sample, and fit the shapes of the tails.
 
-        The origin of ``residuals`` means nothing: they are smoothed as they are, positive or not.
+        With ``residuals`` zero has no special meaning: a positive sample too is smoothed as it is.
         """
         sample = np.sort(check_sample(values, cls))
         logarithmic = bool(sample[0] > 0.0) and not residuals
@@ -142,7 +142,7 @@ class Parzen(Marginal):
 
     @property
     def theta(self) -> Array:
-        """Empty: the law follows the sample."""
+        """Empty: there are no free parameters."""
         return np.empty(0)
 
     def with_theta(self, theta: npt.ArrayLike) -> Self:

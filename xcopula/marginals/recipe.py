@@ -18,18 +18,18 @@ __all__ = ["FEWEST", "Labels", "Law", "Recipe", "check_once", "contains", "fit_l
 
 Labels = Mapping[str, tuple[str, ...]]
 
-# Values that a group, or a regression beside its coefficients, needs.
+# Fewest values for a group, and for a regression beyond one for each coefficient.
 FEWEST = 5
 
 
 @dataclass(frozen=True)
 class Recipe(ABC):
-    """A law that varies with covariates, to be fitted: of ``regress(...)`` or ``by(...)``.
+    """A law that varies with covariates, before it is fitted; see ``regress`` and ``by``.
 
     Attributes
     ----------
     law : type of Marginal, Recipe or None
-        What varies; None stands for all families there are, to choose from.
+        The law that varies. None means that a family is yet to be chosen.
     """
 
     law: type[Marginal] | Recipe | None
@@ -41,7 +41,7 @@ class Recipe(ABC):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Those of the fields by which groups are made."""
+        """The fields that define groups."""
         return self.law.keys if isinstance(self.law, Recipe) else ()
 
     @property
@@ -51,7 +51,7 @@ class Recipe(ABC):
 
     @property
     def family(self) -> type[Marginal] | None:
-        """The family at the heart of the recipe, or None where it is to be chosen."""
+        """The family of the innermost law, or None if it is yet to be chosen."""
         return self.law.family if isinstance(self.law, Recipe) else self.law
 
     @property
@@ -59,7 +59,7 @@ class Recipe(ABC):
         return "auto" if self.law is None else self.law.name
 
     def candidates(self) -> list[Recipe]:
-        """Return the recipes to choose from, each of one family: itself, if it has one."""
+        """Return one recipe for each family; only this one if its family is given."""
         if self.law is None:
             return [replace(self, law=family) for family in MARGINALS.values()]
         if isinstance(self.law, Recipe) and self.family is None:
@@ -76,7 +76,7 @@ class Recipe(ABC):
         values : array-like (n,)
             Without NaN.
         covariates : array-like (n, c)
-            Columns in the order of ``fields``; a key's holds numbers of groups, from 0.
+            Columns in the order of ``fields``. The column of a key has group numbers, from 0.
         labels : mapping of str to tuple of str, optional
             Names of the groups of each key; "0", "1", ... by default.
 
@@ -88,9 +88,9 @@ class Recipe(ABC):
         Raises
         ------
         SupportError
-            If the family does not admit the values.
+            If a value lies outside the support of the family.
         ValueError
-            If the covariates cannot tell the parameters, or a group has too few values.
+            If the covariates do not determine the parameters, or a group has too few values.
         """
         family = self.family
         if family is None:
@@ -108,7 +108,7 @@ class Recipe(ABC):
         table = np.asarray(covariates, dtype=np.float64)
         if y.ndim != 1:
             raise ValueError(
-                f"{self.name} is fitted to a 1-D array, got shape {y.shape}. Ravel it."
+                f"{self.name} needs a 1-D array of values, got shape {y.shape}. Flatten it."
             )
         if table.shape != (y.size, len(self.fields)):
             raise ValueError(
@@ -125,7 +125,7 @@ class Recipe(ABC):
 
     @abstractmethod
     def _fit(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
-        """Fit what was checked; the origin of residuals means nothing."""
+        """Fit the law to checked values; :meth:`Parzen.fit` explains ``residuals``."""
 
     def _fit_inner(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
         if isinstance(self.law, Recipe):
@@ -148,12 +148,12 @@ def ingredient(law: object, maker: str) -> type[Marginal] | Recipe | None:
     names = ", ".join(repr(name) for name in MARGINALS)
     if isinstance(law, Marginal):
         raise TypeError(
-            f"{maker} fits its law itself and takes no parameters: got an instance of "
+            f"{maker} fits the parameters itself, so it takes no instance; got one of "
             f"{type(law).__name__}. Pass its name, {law.name!r}, or its class."
         )
     if not isinstance(law, str):
         raise TypeError(
-            f"The law of {maker} is 'auto', one of {names}, a Marginal class, or another recipe; "
+            f"{maker} needs a law: 'auto', one of {names}, a Marginal class, or another recipe; "
             f"got {type(law).__name__}."
         )
     if law not in MARGINALS:
@@ -162,7 +162,7 @@ def ingredient(law: object, maker: str) -> type[Marginal] | Recipe | None:
 
 
 def contains(law: type[Marginal] | Recipe | None, kind: type[Recipe]) -> bool:
-    """Tell whether a recipe of some kind is among the ingredients."""
+    """Tell whether a law is a recipe of this kind, or contains one."""
     while isinstance(law, Recipe):
         if isinstance(law, kind):
             return True
@@ -171,12 +171,12 @@ def contains(law: type[Marginal] | Recipe | None, kind: type[Recipe]) -> bool:
 
 
 def check_once(recipe: Recipe) -> None:
-    """Refuse a recipe that names a field both as a key and as a covariate."""
+    """Raise if a field is both a key of groups and a covariate."""
     repeated = {name for name in recipe.fields if recipe.fields.count(name) > 1}
     if repeated:
         raise ValueError(
             f"{recipe.name} groups by {', '.join(map(repr, sorted(repeated)))} and regresses on "
-            "it. A group has a law of its own already: leave it out of one of them."
+            "it. It is constant within each group and has no slope there: do one of the two."
         )
 
 
@@ -186,13 +186,13 @@ def fit_law(
     covariates: npt.ArrayLike | None = None,
     labels: Labels | None = None,
 ) -> Marginal:
-    """Return a law, fitted to independent values if it is not an instance already.
+    """Return a law, fitted to independent values unless it is already an instance.
 
     Parameters
     ----------
     law : Marginal, type of Marginal or Recipe
-        An instance is returned as it is, a class is fitted to the values, a recipe to values and
-        covariates.
+        An instance is returned unchanged. A class is fitted to the values, and a recipe to values
+        and covariates.
     values, covariates, labels
         See :meth:`Recipe.fit`.
 

@@ -1,4 +1,4 @@
-"""The recipe of a regression: what users write before there are values to fit it to."""
+"""The recipe for a regression, before it is fitted."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _HIGHEST_DEGREE = 4
 
 @dataclass(frozen=True)
 class Regress(Recipe):
-    """The recipe of a :class:`~xcopula.marginals.regression.Regression`; see :func:`regress`.
+    """A recipe for a :class:`~xcopula.marginals.regression.Regression`; see :func:`regress`.
 
     Attributes
     ----------
     on : tuple of str
-        Names of its covariates.
+        Names of the covariates.
     degree : int
     own_link : {"identity", "log"}, optional
-        The family's own if None.
+        None means the link of the family.
     """
 
     on: tuple[str, ...]
@@ -90,17 +90,17 @@ class Regress(Recipe):
             base = self._fit_inner(rest, inner, labels, residuals=not multiplicative)
         except SupportError as error:
             raise SupportError(
-                f"{self.name}: the values less their trend leave the support of the law. {error} "
-                "With link='log' the trend is a factor, and they do not."
+                f"{self.name}: without the trend, values lie outside the support of the law. "
+                f"{error} With link='log' the trend is a factor, which keeps values positive."
             ) from None
         law = Regression(base, design, coefficients, multiplicative, float(working.std()))
         return law if self._is_maximum() else maximise(law, y, table)
 
     def _is_maximum(self) -> bool:
-        """Tell if least squares and a fit to the residuals are as good as it gets.
+        """Tell whether least squares, then a fit to the residuals, is the final answer.
 
-        They are the maximum of the likelihood of normal errors of one scale. That of a smoothed
-        sample would follow its bumps.
+        For normal errors of one scale it is the maximum of the likelihood. For a smoothed sample it
+        is kept because the maximum would follow the bumps of the sample.
         """
         least_squares = self.law in (Normal, LogNormal) and self.link == self.law.link
         return least_squares or self.family is Parzen
@@ -118,15 +118,16 @@ def regress(
     Parameters
     ----------
     law : str, type of Marginal or recipe
-        The law at the mean covariates; "auto" chooses a family. ``by(...)`` gives each group a law
-        of its own, and all of them the same slopes.
+        The law at the mean covariates. "auto" chooses a family. ``by(...)`` gives each group its
+        own law, and all groups the same slopes.
     on : str or sequence of str
         Names of the covariates: coordinates, or variables of the data.
     degree : int
-        All monomials of the covariates of total degree up to this, 1 to 4.
+        Highest total degree of the monomials of the covariates, 1 to 4.
     link : {"identity", "log"}, optional
-        Whether the trend is added to the values, or its exponential multiplies them. By default
-        "log" for the families of positive values (log-normal, gamma, exponential), else "identity".
+        "identity" adds the trend to the values; "log" multiplies them by its exponential. The
+        default is "log" for families of positive values (log-normal, gamma, exponential), else
+        "identity".
 
     Returns
     -------
@@ -150,8 +151,7 @@ def regress(
     names = (on,) if isinstance(on, str) else tuple(on)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError(
-            f"regress needs the names of covariates, got on={on!r}. "
-            "Pass for example on='elevation'."
+            f"regress needs the names of covariates, such as on='elevation'; got on={on!r}."
         )
     if len(set(names)) < len(names):
         raise ValueError(f"on={list(names)} names a covariate twice. Name each once.")
@@ -161,17 +161,17 @@ def regress(
         or not 1 <= degree <= _HIGHEST_DEGREE
     ):
         raise ValueError(
-            f"degree is a whole number from 1 to {_HIGHEST_DEGREE}, got {degree!r}. "
-            "A trend of a higher degree is better left to the kernel."
+            f"degree must be a whole number from 1 to {_HIGHEST_DEGREE}, got {degree!r}. "
+            "Leave a trend of higher degree to the kernel."
         )
     if link is not None and link not in _LINKS:
         raise ValueError(
-            f"Unknown link {link!r}. Choose 'identity' or 'log', or None for the law's."
+            f"Unknown link {link!r}. Choose 'identity' or 'log', or None for the law's own link."
         )
     if contains(inner, Regress):
         raise ValueError(
-            "regress of a regress: two trends cannot be told apart. Name all covariates in one, "
-            "as in regress(law, on=['elevation', 'x'])."
+            "regress cannot contain another regress: two trends cannot be told apart. Name all "
+            "covariates in one, as in regress(law, on=['elevation', 'x'])."
         )
     recipe = Regress(inner, names, degree, link)
     check_once(recipe)

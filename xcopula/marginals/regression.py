@@ -25,20 +25,20 @@ class Regression(Varying):
     .. math:: y - \eta \sim F_0 \quad\text{(identity link)}, \qquad
         y\,e^{-\eta} \sim F_0 \quad\text{(log link)}, \qquad \eta = X\beta
 
-    X has the monomials of standardised covariates and no intercept: that is the location or the
-    scale of :math:`F_0`, the law at the mean covariates. :math:`\theta` is that of :math:`F_0`,
-    then :math:`\beta`.
+    The columns of X are monomials of the standardised covariates. There is no intercept: the
+    location or scale of :math:`F_0`, the law at the mean covariates, takes its place.
+    :math:`\theta` joins the parameters of :math:`F_0` and :math:`\beta`.
 
     Attributes
     ----------
     base : Marginal
-        The law :math:`F_0`, which may itself differ from group to group.
+        The law :math:`F_0`, which may differ from group to group.
     design : Design
     coefficients : ndarray (k,)
     multiplicative : bool
         Whether the link is "log".
     spread : float
-        Standard deviation of the values (of their logarithms), for the bounds.
+        Standard deviation of the values (of their logarithms with a log link), for the bounds.
     rows : ndarray (n, k), optional
         The design at the rows that the law is bound to.
     """
@@ -140,13 +140,13 @@ class Regression(Varying):
         if not self.multiplicative:
             return rest, self.rows, -slope
         with np.errstate(invalid="ignore"):
-            # at the end of the support the slope may be infinite, where nothing moves
+            # at the end of the support the slope may be infinite, but nothing moves there
             by_trend = -np.where(rest == 0.0, 0.0, slope * rest)
         return rest, self.rows, by_trend - 1.0 if of_density else by_trend
 
     @property
     def parts(self) -> list[slice]:
-        """Those of the base law; the coefficients act on all values."""
+        """The parts of the base law; the coefficients affect all values."""
         parts = self.base.parts
         return parts if len(parts) > 1 else [slice(0, self.theta.size)]
 
@@ -163,18 +163,18 @@ class Regression(Varying):
 
     @property
     def bounds(self) -> Array:
-        """Those of the base law, and ten spreads of the values about the coefficients."""
+        """Bounds of the base law, then coefficients within ten spreads of the values."""
         reach = _REACH * self.spread * np.array([-1.0, 1.0])
         return np.concatenate([self.base.bounds, self.coefficients[:, None] + reach])
 
     def log_prior(self) -> tuple[float, Array]:
-        """Evaluate the base law's log prior; that of the coefficients is flat."""
+        """Evaluate the log prior of the base law; the coefficients have a flat prior."""
         value, gradient = self.base.log_prior()
         return value, np.concatenate([gradient, np.zeros(self.coefficients.size)])
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The base law's; slopes per unit of a covariate; coefficients of higher monomials."""
+        """Parameters of the base law, slopes per unit of a covariate, and higher coefficients."""
         out = dict(self.base.parameters)
         terms = zip(
             self.design.labels, self.design.monomials, self.coefficients.tolist(), strict=True
@@ -186,7 +186,7 @@ class Regression(Varying):
 
     @property
     def support(self) -> tuple[float, float]:
-        """What the support is at no rows at all or over all rows: the widest that it can be."""
+        """The widest support that the law can have at any row."""
         lower, upper = self.base.support
         if not self.multiplicative:
             return -np.inf, np.inf
@@ -204,12 +204,12 @@ class Regression(Varying):
 
     @property
     def dof(self) -> float:
-        """Those of the base law and one for each coefficient."""
+        """The degrees of freedom of the base law, plus one for each coefficient."""
         return self.base.dof + self.coefficients.size
 
     @property
     def tail_index(self) -> float | Array:
-        """That of the base law: neither a shift nor a factor changes it."""
+        """The index of the base law: neither a shift nor a factor changes it."""
         return self.base.tail_index
 
 

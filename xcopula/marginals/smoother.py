@@ -1,4 +1,4 @@
-"""Pieces of the Parzen law: a kernel smoother, its tabulated scores, and a Pareto tail."""
+"""Parts of the Parzen law: a kernel smoother, a table of its scores, and a Pareto tail."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _NATS_PER_STEP = 1.0
 
 
 def choose_bandwidth(sample: Array) -> float:
-    """Choose a bandwidth for a sorted sample: Silverman's rule, reduced where the data ask for it.
+    """Choose a bandwidth for a sorted sample: Silverman's rule, or a fraction of it.
 
-    The rule, 0.9 min(sd, IQR / 1.34) n^(-1/5), is far too wide for two separate clusters. Factors
-    down to 1/256 of it compete by their leave-one-out likelihood between the 5 % and 95 % points
-    of at most 300 values; every halving must earn two nats.
+    The rule, 0.9 min(sd, IQR / 1.34) n^(-1/5), is far too wide for two separate clusters. So it
+    competes with fractions of it down to 1/256. They are compared by their leave-one-out likelihood
+    between the 5 % and 95 % points of at most 300 values, and each halving must gain two nats.
     """
     x = sample[np.linspace(0, sample.size - 1, min(sample.size, _MAX_PAIRED)).astype(int)]
     distance = np.abs(x[:, None] - x)[(x.size // 20) : x.size - x.size // 20]
-    # ties would ask for no bandwidth at all: they leave with the value itself
+    # ties would favour a bandwidth of zero, so all equal values are left out together
     other = distance > 0.0
     floor = np.exp(log_phi((x[x.size // 20 : x.size - x.size // 20] - x.mean()) / x.std()))
     rule, gains = _silverman(x), []
@@ -102,7 +102,7 @@ class ScoreTable:
         return np.asarray((2.0 * c + 6.0 * d * (x - self.x[cell]) / width) / width**2)
 
     def invert(self, z: Array) -> Array:
-        """Solve for x: Newton steps, halved brackets where they leave the bracket."""
+        """Solve for x by Newton steps, or by bisection where a step leaves its bracket."""
         cell = self._locate(self.z, z)
         width, a, b, c, d = self._cubic(cell)
         low, high = np.zeros_like(z), np.ones_like(z)
@@ -165,8 +165,8 @@ class ParetoTail:
 def fit_tail_shape(excesses: Array, scale: float) -> float:
     """Choose the shape in [0, 0.5] that maximises the penalised likelihood at a given scale.
 
-    The scale is fixed by continuity of the density at the threshold. Negative shapes are left out
-    on purpose: they would end the support just past the largest value seen.
+    Continuity of the density at the threshold fixes the scale. Negative shapes are left out on
+    purpose: with them the support would end just past the largest value of the sample.
     """
     likelihood = [
         -(1.0 + shape) * stretch(excesses / scale, shape).sum() - 0.5 * (shape / _SHAPE_SD) ** 2

@@ -29,9 +29,9 @@ class StudentT(Marginal):
     .. math:: f(y) \propto (1 + s^2/\nu)^{-(\nu + 1)/2}, \quad s = (y - \mu)/\sigma, \quad
         \theta = (\mu, \log\sigma, \log\nu)
 
-    with a weak prior :math:`\log\nu \sim N(\log 10, 1)`, without which the degrees of freedom of
-    a normal sample have no finite estimate. Accurate for |z| up to 50 at 2.5 degrees of freedom
-    (y overflows there) and further above.
+    with a weak prior :math:`\log\nu \sim N(\log 10, 1)`. Without it a normal sample would have no
+    finite estimate of the degrees of freedom. Accurate for |z| up to 50 at 2.5 degrees of freedom,
+    where y overflows, and further for more.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class StudentT(Marginal):
 
     @property
     def bounds(self) -> Array:
-        """Four scales about the location, a factor of twenty about the scale, df in 1..200."""
+        """Location within four scales, scale within a factor of twenty, df from 1 to 200."""
         low, high = _DF_BOUNDS
         box = self.theta[:, None] + np.outer([4.0 * self.scale, 3.0, 0.0], [-1.0, 1.0])
         box[2] = np.log([min(low, self.df), max(high, self.df)])

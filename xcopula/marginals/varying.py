@@ -1,4 +1,4 @@
-"""What laws that vary from observation to observation have in common."""
+"""What all laws that vary from observation to observation share."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["Varying"]
 
 
 class Varying(Marginal):
-    """A law that covariates change from row to row.
+    """A law that depends on the covariates of each row.
 
-    Its parameters are there without rows; values and scores need rows: see :meth:`Marginal.at`.
+    Its parameters need no rows, but values and scores do: see :meth:`Marginal.at`.
     """
 
     @property
     @abstractmethod
     def inner(self) -> Marginal:
-        """A law that stands for those it is made of: one without a covariate of this law."""
+        """One of the laws that it is made of, which has the properties of the family."""
 
     # Class variables of a family; here they follow from what the law is made of.
     @property
@@ -55,7 +55,7 @@ class Varying(Marginal):
         )
 
     def _rows(self, covariates: npt.ArrayLike) -> Array:
-        """Return covariates as an array (n, c) if they are those of the law."""
+        """Return the covariates as an array (n, c) after a check of its shape."""
         rows = np.asarray(covariates, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.fields):
             names = ", ".join(self.fields)
@@ -68,6 +68,6 @@ class Varying(Marginal):
     def _unbound(self) -> ValueError:
         names = ", ".join(self.fields)
         return ValueError(
-            f"{self.name} varies with {names}: it has values only at rows of them. Call "
-            f".at(covariates) first, with the columns {names}."
+            f"{self.name} varies with {names} and needs rows of them. Call .at(covariates) first, "
+            f"with the columns {names}."
         )
