@@ -20,7 +20,7 @@ from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, minimise
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
+from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, check_law, fit_law
 from xcopula.model.record import EXTREME_SCORE, Candidate
 from xcopula.process import Process, Sample, Scores, scores
 from xcopula.solvers import Solver
@@ -135,6 +135,7 @@ def starting_law(
         marginal = fit_law(law, values, covariates, labels)
     except SupportError:
         return None
+    check_law(marginal)
     bound = marginal if covariates is None else marginal.at(covariates)
     # A value at the very end of a support, such as a zero, has no finite score.
     return marginal if np.isfinite(bound.to_normal(values)).all() else None

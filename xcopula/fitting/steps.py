@@ -31,7 +31,7 @@ from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
-from xcopula.marginals import Law, Marginal, Recipe, fit_law
+from xcopula.marginals import Law, Marginal, Recipe, check_law, fit_law
 from xcopula.model.record import Candidate, LawTrial
 from xcopula.process import Moments, Process, Sample, scores
 
@@ -92,6 +92,7 @@ def begin(observations: Observations, request: Request) -> Request:
         elif law is not None:
             try:
                 law = fit_law(law, values, sample.covariates_of(i), variable.labels)
+                check_law(law)
             except SupportError as error:
                 raise SupportError(f"Variable {name!r}: {error}") from None
             except ValueError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.by import by
+from xcopula.marginals.checks import check_family, check_law
 from xcopula.marginals.exponential import Exponential
 from xcopula.marginals.families import MARGINALS
 from xcopula.marginals.gamma import Gamma
@@ -33,6 +34,7 @@ __all__ = [
     "Regression",
     "StudentT",
     "by",
+    "check_law",
     "fit_law",
     "regress",
     "resolve",
@@ -55,18 +57,22 @@ def resolve(spec: str | Law) -> Law:
     Raises
     ------
     ValueError
-        If the name is unknown.
+        If the name is unknown, or a law of one's own does not keep the contract.
     TypeError
-        If ``spec`` is anything else.
+        If ``spec`` is anything else, or a class that cannot be fitted.
 
     Examples
     --------
     >>> resolve("gamma").__name__
     'Gamma'
     """
-    if isinstance(spec, Marginal | Recipe) or (
-        isinstance(spec, type) and issubclass(spec, Marginal)
-    ):
+    if isinstance(spec, Marginal):
+        check_law(spec)
+        return spec
+    if isinstance(spec, Recipe) or (isinstance(spec, type) and issubclass(spec, Marginal)):
+        family = spec.family if isinstance(spec, Recipe) else spec
+        if family is not None:
+            check_family(family)
         return spec
     names = ", ".join(repr(name) for name in MARGINALS)
     if not isinstance(spec, str):
