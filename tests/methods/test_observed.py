@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xcopula.methods.observed import keep_data, unexplained
-from xcopula.process import NO_SITE, Moments, Sample, Targets
+from xcopula.methods.observed import unexplained
+from xcopula.process import NO_SITE, Moments, Sample, Targets, keep_data
 
 
 def sample_of(*sites):

@@ -24,6 +24,17 @@ from xcopula.solvers import Exact
 LAWS = (LogNormal(0.3, 0.6), Normal(1.0, 2.0), Gamma(2.5, 0.8), Normal(-1.0, 0.5))
 
 
+def apart(combined, sample, sites):
+    """Return the nugget where no secondary stands at the site, and what secondaries leave of it.
+
+    Nuggets of the settings are correlated: a secondary at the site tells of the primary's.
+    """
+    secondary = sample.sites[sample.offsets[1] :]
+    alone = ~np.isin(sites, secondary)
+    left = unexplained(combined.nugget, sample, sites, 0)
+    return np.where(alone, combined.nugget[0, 0], 0.0), left
+
+
 def condition(process, sample, theta, weights="auto", anchors="auto"):
     """Condition by the method with these options; anchors may be plain points (d, m)."""
     if isinstance(anchors, np.ndarray):
@@ -322,13 +333,13 @@ class TestCoherence:
         targets = reference.targets(sample, np.column_stack([rng.uniform(size=(2, 8)), lonely]))
         assert (targets.sites[-3:] >= 0).all()
         found = reweighted(combined, beta, points).moments(targets, nugget=nugget)
-        rest = unexplained(combined.nugget, sample, targets.sites, 0) * nugget
+        rest, left = (part * nugget for part in apart(combined, sample, targets.sites))
         weights = [1.0 - sum(beta), *beta]
         for k in range(targets.size):
             cell = targets.take(slice(k, k + 1))
             precision, pull = 0.0, 0.0
             for weight, model in zip(weights, combined.models, strict=True):
-                # The anchors are signals; the cell has what can be known of its nugget, or none.
+                # The anchors are signals; the cell has its nugget where a secondary tells of it.
                 mean, covariance = posterior(model, points, cell, nugget=nugget)
                 covariance[-1, -1] -= rest[k]
                 inverse = np.linalg.inv(covariance)
@@ -336,7 +347,8 @@ class TestCoherence:
                 pull = pull + weight * inverse @ mean
             joint = np.linalg.inv(precision)
             assert found.mean[k] == pytest.approx((joint @ pull)[-1], rel=0, abs=1e-9)
-            assert found.variance[k] == pytest.approx(joint[-1, -1] + rest[k], rel=0, abs=1e-9)
+            expected = max(joint[-1, -1] + rest[k], left[k])
+            assert found.variance[k] == pytest.approx(expected, rel=0, abs=1e-9)
 
     def test_no_weight_is_the_primary_alone_and_one_weight_its_pair(self):
         """Beta of zeros gives the single task, a single one gives that pair, to 1e-12."""
@@ -373,16 +385,16 @@ class TestCoherence:
     def test_leave_one_out_is_the_combined_prediction_of_the_primary(self, anchors):
         """Left-out moments of the primary are the sub-models', combined point by point.
 
-        All but the part of the nugget that secondaries at the site cannot tell is combined.
+        The nugget is apart where no secondary at the site tells of it.
         """
         process, sample, theta = setting(3)
         combined = condition(process, sample, theta, "report", anchors)
         loo, primary = combined.leave_one_out(), sample.task(0)
         each = [exact(process.with_tasks(t)[0], sample.select(t), theta[process.with_tasks(t)[1]])
                 .leave_one_out() for t in [(0,), (0, 1), (0, 2)]]  # fmt: skip
-        rest = unexplained(combined.nugget, sample, sample.sites[primary], 0)
+        rest, left = apart(combined, sample, sample.sites[primary])
         weights = np.array([-1.0, 1.0, 1.0])[:, None] / [m.variance[primary] - rest for m in each]
-        expected = 1.0 / weights.sum(axis=0) + rest
+        expected = np.maximum(1.0 / weights.sum(axis=0) + rest, left)
         np.testing.assert_allclose(loo.variance[primary], expected, rtol=1e-12)
         means = np.stack([m.mean[primary] for m in each])
         expected = (weights * means).sum(axis=0) / weights.sum(axis=0)
@@ -448,7 +460,7 @@ class TestFewTasks:
 class TestBlock:
     def by_precisions(self, combined, sample, targets, *, nugget):
         """Combine the sub-models over all targets at once, by dense precisions."""
-        rest = unexplained(combined.nugget, sample, targets.sites, 0) * nugget
+        rest, left = (part * nugget for part in apart(combined, sample, targets.sites))
         precision, pull = 0.0, 0.0
         for weight, model in zip(combined.rule.coefficients, combined.models, strict=True):
             covariance = covariance_at(model, targets, nugget=nugget) - np.diag(rest)
@@ -456,7 +468,7 @@ class TestBlock:
             precision = precision + weight * inverse
             pull = pull + weight * inverse @ model.whiten(targets, nugget=nugget)[0]
         joint = np.linalg.inv(precision)
-        return joint @ pull, np.diagonal(joint) + rest
+        return joint @ pull, np.maximum(np.diagonal(joint) + rest, left)
 
     @pytest.mark.parametrize("nugget", [True, False])
     @pytest.mark.parametrize("weights", ["report", "calibrated"])

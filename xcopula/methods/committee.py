@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.methods.contract import Method, check_integer
-from xcopula.methods.observed import keep_data, unexplained
+from xcopula.methods.observed import unexplained
 from xcopula.methods.part import Part, condition_each, total
 from xcopula.methods.partition import by_cluster
-from xcopula.process import Moments, Process, Sample, Targets
+from xcopula.process import Moments, Process, Sample, Targets, keep_data
 from xcopula.solvers import Cost, Gaussian, Solver
 
 __all__ = ["Committee", "Members"]

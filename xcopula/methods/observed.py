@@ -1,9 +1,8 @@
 r"""What is known of an observation at a site that has data.
 
 An observation is the signal plus the site's nugget. Where the task was observed it is the datum
-itself. Where other tasks were, their nuggets tell a part of its nugget; the rest of it, and all of
-it elsewhere, nothing can tell: sub-models may be combined for all but that rest, which is added
-afterwards. So no combination promises more than the nugget allows.
+itself. Where other tasks were, their nuggets may tell a part of its nugget. The rest, and all of it
+elsewhere, nothing can tell: no combination of sub-models may promise less variance than that.
 """
 
 from __future__ import annotations
@@ -11,25 +10,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.process import Moments, Sample, Targets
+from xcopula.process import Sample
 
-__all__ = ["keep_data", "unexplained"]
+__all__ = ["unexplained", "untold"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-def keep_data(
-    moments: Moments, sample: Sample, scores: FloatArray, targets: Targets, task: int
-) -> Moments:
-    """Return moments of an observation, with the datum where the task was observed."""
-    datum = sample.observed(task, targets.sites)
-    known = datum >= 0
-    if not known.any():
-        return moments
-    return Moments(
-        np.where(known, scores[datum], moments.mean), np.where(known, 0.0, moments.variance)
-    )
 
 
 def unexplained(nugget: FloatArray, sample: Sample, sites: IntArray, task: int) -> FloatArray:
@@ -57,3 +43,19 @@ def unexplained(nugget: FloatArray, sample: Sample, sites: IntArray, task: int) 
             told = to_task @ np.linalg.pinv(nugget[np.ix_(known, known)]) @ to_task
             left[met[which.reshape(-1) == k]] -= told
     return np.asarray(np.maximum(left, 0.0))
+
+
+def untold(left: FloatArray, nugget: float) -> FloatArray:
+    """Return the nugget (m,) where nothing at the site tells of it, and zero where something does.
+
+    There, and only there, an observation is the signal and something apart. Elsewhere tasks at the
+    site are independent given the observation, not given the signal or a part of the nugget.
+
+    Parameters
+    ----------
+    left : ndarray (m,)
+        What :func:`unexplained` says.
+    nugget : float
+        Variance of the task's nugget.
+    """
+    return np.where(left < nugget * (1.0 - 1e-9), 0.0, left)

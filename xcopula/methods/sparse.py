@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from xcopula.methods.contract import Locate, Method, check_integer, is_labelled
 from xcopula.methods.lowrank import Blocks, LowRank, factorise, pull_back
-from xcopula.methods.observed import keep_data
 from xcopula.methods.partition import by_cluster, by_site, centres
-from xcopula.process import Evidence, Moments, Process, Sample, Targets
+from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data
 from xcopula.solvers import Cost, Solver
 from xcopula.solvers.batches import batches
 from xcopula.warn import warn_user

@@ -22,10 +22,10 @@ import numpy.typing as npt
 from xcopula.methods.anchors import Anchored, anchor, choose_anchors, usable_anchors
 from xcopula.methods.combination import WEIGHTS, Combination, calibrate, combine
 from xcopula.methods.contract import Locate, Method, is_labelled
-from xcopula.methods.observed import keep_data, unexplained
+from xcopula.methods.observed import unexplained, untold
 from xcopula.methods.parallel import in_parallel
 from xcopula.methods.part import Part, condition_each, total
-from xcopula.process import Moments, Process, Sample, Targets
+from xcopula.process import Moments, Process, Sample, Targets, keep_data
 from xcopula.solvers import Cost, Gaussian, Solver
 
 __all__ = ["Combined", "Transductive"]
@@ -122,11 +122,12 @@ class Transductive(Method):
         primary = sample.task(0)
         mean = np.stack([e.mean[primary] for e in each])
         variance = np.stack([e.variance[primary] for e in each])
-        rest = unexplained(nugget, sample, sample.sites[primary], 0)
+        left = unexplained(nugget, sample, sample.sites[primary], 0)
+        rest = untold(left, float(nugget[0, 0]))
         law = process.laws(theta, sample)[0]
         values = sample.values[primary]
         rule = calibrate(self.weights, law, values, mean, variance, rest)
-        own = combine(rule, mean, variance, rest)
+        own = _at_least(combine(rule, mean, variance, rest), left)
         # A secondary is left out of its own pair.
         pairs = [Moments(*(part[primary.stop :] for part in e)) for e in each[1:]]
         loo = Moments(*map(np.concatenate, zip(own, *pairs, strict=True)))
@@ -183,9 +184,10 @@ class Combined:
             return self.models[task].moments(targets, task=1, nugget=nugget)
         if not nugget:
             return self._combine(targets, np.zeros(targets.size), nugget=False)
-        rest = unexplained(self.nugget, self.sample, targets.sites, 0)
-        rest[self.sample.observed(0, targets.sites) >= 0] = 0.0  # nothing is left of a datum
-        combined = self._combine(targets, rest, nugget=True)
+        left = unexplained(self.nugget, self.sample, targets.sites, 0)
+        left[self.sample.observed(0, targets.sites) >= 0] = 0.0  # nothing is left of a datum
+        rest = untold(left, float(self.nugget[0, 0]))
+        combined = _at_least(self._combine(targets, rest, nugget=True), left)
         return keep_data(combined, self.sample, self._scores(), targets, 0)
 
     def means(
@@ -274,3 +276,8 @@ class Combined:
             pull += coefficient * (inverse @ mean)
         combined = np.linalg.inv(precision)
         return Moments(combined @ pull, np.maximum(np.diagonal(combined), 0.0) + rest)
+
+
+def _at_least(moments: Moments, variance: FloatArray) -> Moments:
+    """Return moments with at least the variance (m,) that no data can take away."""
+    return Moments(moments.mean, np.maximum(moments.variance, variance))

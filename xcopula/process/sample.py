@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from xcopula.process.sites import NO_SITE, number_sites
 
-__all__ = ["Moments", "Sample", "Targets"]
+__all__ = ["Moments", "Sample", "Targets", "keep_data"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -176,3 +176,16 @@ class Sample:
                 for i, rows in enumerate(self.covariates)
             ),
         )
+
+
+def keep_data(
+    moments: Moments, sample: Sample, scores: FloatArray, targets: Targets, task: int
+) -> Moments:
+    """Return moments of an observation, with the datum where the task was observed."""
+    datum = sample.observed(task, targets.sites)
+    known = datum >= 0
+    if not known.any():
+        return moments
+    return Moments(
+        np.where(known, scores[datum], moments.mean), np.where(known, 0.0, moments.variance)
+    )

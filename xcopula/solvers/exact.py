@@ -16,7 +16,7 @@ import numpy.typing as npt
 from xcopula.kernels.assembly import contract_lower, cross, lower, scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.linalg import cholesky, inverse_from_cholesky, log_determinant, solve_lower
-from xcopula.process import Evidence, Moments, Process, Sample, Targets
+from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data
 from xcopula.solvers.batches import batches
 from xcopula.solvers.cost import Cost
 
@@ -115,7 +115,11 @@ class Factorised:
             mean[where], white = self.whiten(part, task=task, nugget=nugget, out=rows)
             variance[where] = prior - np.einsum("ij,ij->i", white, white)
         # A site that is known exactly ends a rounding error below zero.
-        return Moments(mean, np.maximum(variance, 0.0))
+        moments = Moments(mean, np.maximum(variance, 0.0))
+        if not nugget:
+            return moments
+        # A target may stand a rounding of its coordinates away from the site that it is.
+        return keep_data(moments, self.sample, self.scores, targets, task)
 
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
