@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from xcopula.errors import SupportError
 from xcopula.marginals.tails import Array, log_phi
+from xcopula.warn import shown
 
-__all__ = ["Marginal", "reject_outside"]
+__all__ = ["Marginal", "check_parameters", "reject_outside"]
 
 _STEP = 1e-6  # of the width of the bounds
 _SCORE_STEP = 1e-5
@@ -208,6 +209,28 @@ class Marginal(ABC):
             with np.errstate(invalid="ignore"):
                 out[:, column] = (above - below) / (2.0 * step[k])
         return out
+
+
+def check_parameters(law: Marginal, *positive: str) -> None:
+    """Refuse a location, scale, shape or df of a law that is no finite number.
+
+    Raises
+    ------
+    TypeError
+        If one is no number.
+    ValueError
+        If one is not finite, or not positive although it must be.
+    """
+    kind = type(law).__name__
+    own = vars(law)
+    for name, number in ((n, own[n]) for n in ("location", "scale", "shape", "df") if n in own):
+        if isinstance(number, bool) or not isinstance(number, int | float | np.number):
+            raise TypeError(f"{kind}: the {name} must be a number, got {shown(number)}.")
+        if not np.isfinite(number) or (name in positive and not number > 0.0):
+            needs = "positive and finite" if name in positive else "finite"
+            raise ValueError(
+                f"{kind}: the {name} must be {needs}, got {number}. `{kind}.fit(values)` finds one."
+            )
 
 
 def reject_outside(

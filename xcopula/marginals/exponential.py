@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
-from xcopula.marginals.base import Marginal
+from xcopula.marginals.base import Marginal, check_parameters
 from xcopula.marginals.estimation import check_sample
 from xcopula.marginals.tails import Array, normal_score
 
@@ -36,6 +36,9 @@ class Exponential(Marginal):
     needs: ClassVar[str] = "non-negative values"
     includes_lower_end: ClassVar[bool] = True
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "scale")
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:

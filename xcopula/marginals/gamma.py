@@ -18,7 +18,7 @@ from scipy.special import (
     xlogy,
 )
 
-from xcopula.marginals.base import Marginal
+from xcopula.marginals.base import Marginal, check_parameters
 from xcopula.marginals.estimation import check_sample
 from xcopula.marginals.tails import Array, normal_score, smaller_tail
 
@@ -51,6 +51,9 @@ class Gamma(Marginal):
     needs: ClassVar[str] = "positive values"
     shape: float = 1.0
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "shape", "scale")
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:

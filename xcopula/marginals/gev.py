@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import exprel, log_ndtr
 
-from xcopula.marginals.base import Marginal
+from xcopula.marginals.base import Marginal, check_parameters
 from xcopula.marginals.estimation import check_sample, maximise
 from xcopula.marginals.normal import Normal
 from xcopula.marginals.tails import (
@@ -52,6 +52,9 @@ class GEV(Marginal):
     location: float = 0.0
     scale: float = 1.0
     shape: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "scale")
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:

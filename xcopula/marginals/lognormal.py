@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.marginals.base import Marginal
+from xcopula.marginals.base import Marginal, check_parameters
 from xcopula.marginals.estimation import check_sample
 from xcopula.marginals.tails import Array, log_phi
 
@@ -34,6 +34,9 @@ class LogNormal(Marginal):
     needs: ClassVar[str] = "positive values"
     location: float = 0.0
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "scale")
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:

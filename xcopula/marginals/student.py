@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, digamma, gammaln, hyp2f1, stdtr, stdtrit
 
-from xcopula.marginals.base import Marginal
+from xcopula.marginals.base import Marginal, check_parameters
 from xcopula.marginals.estimation import check_sample, maximise
 from xcopula.marginals.tails import Array, normal_score, smaller_tail
 
@@ -43,6 +43,9 @@ class StudentT(Marginal):
     location: float = 0.0
     scale: float = 1.0
     df: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_parameters(self, "scale", "df")
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:
