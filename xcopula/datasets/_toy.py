@@ -152,12 +152,13 @@ def toy_truth(x: ArrayLike | xr.DataArray, kind: Kind = "pair") -> xr.Dataset:
     array([3., 4.])
     """
     tasks = _find_tasks(kind)
+    points = np.atleast_1d(np.asarray(x))
+    labelled = isinstance(x, xr.DataArray)
+    if points.dtype.kind not in "iuf" or (points.ndim > 1 and not labelled):
+        raise ValueError(
+            f"`x` is a number or a sequence of numbers, found {shown(x)}. Give places in 0..1."
+        )
     if not isinstance(x, xr.DataArray):
-        points = np.atleast_1d(np.asarray(x))
-        if points.ndim > 1 or points.dtype.kind not in "iuf":
-            raise ValueError(
-                f"`x` is a number or a sequence of numbers, found {shown(x)}. Give places in 0..1."
-            )
         points = points.astype(np.float64)
         x = xr.DataArray(points, dims="x", coords={"x": ("x", points, _X_ATTRS)})
     # A Variable of the values, not the DataArray itself, which may be its own index coordinate.

@@ -91,6 +91,9 @@ class Request:
         callback: Callback | None,
     ) -> Request:
         """Check the options of a fit of some variables, and resolve their names."""
+        _check_choice("coupling", coupling, COUPLINGS)
+        _check_choice("noise", noise, NOISES)
+        _check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
         chosen = resolve_method(method)
         shared = chosen.coupling or coupling
         return cls(
@@ -117,13 +120,6 @@ class Request:
             raise TypeError(f"`max_hours` is a number of hours or None, found {hours!r}.")
         if hours is not None and not hours > 0.0:
             raise ValueError(f"`max_hours` is positive, found {hours!r}. None sets no limit.")
-        choices = {"coupling": COUPLINGS, "noise": NOISES, "optimizer": tuple(OPTIMIZERS)}
-        for option, names in choices.items():
-            found = getattr(self, option)
-            if not isinstance(found, str):
-                raise TypeError(f"`{option}` is one of {', '.join(names)}; found {shown(found)}.")
-            if found not in names:
-                raise ValueError(f"Unknown {option} {found!r}. Choose one of {', '.join(names)}.")
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"`callback` is a function or None, found {shown(self.callback)}.")
         given = tuple(k for k in self.kernels if k)
@@ -223,6 +219,13 @@ def check_structures(observations: Observations, structures: int) -> None:
                 f"{structures * each} parameters, and it has {values} values. Use fewer "
                 f"structures, {max(1, values // each)} at most, or more data."
             )
+
+
+def _check_choice(option: str, found: object, names: Sequence[str]) -> None:
+    if not isinstance(found, str):
+        raise TypeError(f"`{option}` is one of {', '.join(names)}; found {shown(found)}.")
+    if found not in names:
+        raise ValueError(f"Unknown {option} {found!r}. Choose one of {', '.join(names)}.")
 
 
 def _by_variable(

@@ -56,10 +56,6 @@ def choose_chunks(
         If ``chunks`` are not valid.
     """
     _check_chunks(chunks)
-    if not dims or (chunks is None and not any(d in own for d in dims)):
-        return None
-    from dask.array.core import normalize_chunks
-
     if isinstance(chunks, Mapping):
         unknown = [d for d in chunks if d not in dims]
         if unknown:
@@ -70,12 +66,20 @@ def choose_chunks(
                     f"`chunks` cuts {dim!r} into pieces of {sum(pieces)} cells in all, found "
                     f"{sizes[dim]}. Give one size for all pieces."
                 )
+    if not dims or (chunks is None and not any(d in own for d in dims)):
+        return None
+    from dask.array.core import normalize_chunks
+
+    if isinstance(chunks, Mapping):
         wanted = tuple(chunks.get(str(d), own.get(d, -1)) for d in dims)
     elif chunks is None:
         wanted = tuple(own.get(d, -1) for d in dims)
     else:
         wanted = (chunks,) * len(dims)
     shape = tuple(sizes[d] for d in dims)
+    wanted = tuple(
+        min(w, max(n, 1)) if isinstance(w, int) else w for w, n in zip(wanted, shape, strict=True)
+    )
     # "auto" counts all that a block holds, so that it stays within dask's ``array.chunk-size``.
     found = normalize_chunks(wanted, shape, dtype=np.dtype(f"V{cell_bytes}"))
     return dict(zip(dims, found, strict=True))
@@ -98,7 +102,7 @@ def _is_size(text: str) -> bool:
     from dask.utils import parse_bytes
 
     try:
-        return text == "auto" or parse_bytes(text) > 0
+        return text == "auto" or (bool(text.strip()) and parse_bytes(text) > 0)
     except ValueError:
         return False
 
