@@ -45,11 +45,20 @@ def find_sites(
     both = system.tolerance(list(np.concatenate(positions).T))
     each = [system.places(list(p.T)) for p in positions]
     links = max(2, len(each))
-    closest = min(_closest(places, both, links / _LESS) for places in each)
+    closest = min(_closest(places, both, links / _LESS) for places in _different(each))
     share = min(1.0, _LESS * closest / links)
     tolerance = np.maximum(both.most * share, both.least)
     sites, numbers = number_sites(np.concatenate(each, axis=1), tolerance)
     return sites, np.split(numbers, np.cumsum([len(p) for p in positions])[:-1])
+
+
+def _different(each: Sequence[FloatArray]) -> list[FloatArray]:
+    """Leave out positions that another variable has too: variables of one file often share them."""
+    kept: list[FloatArray] = []
+    for places in each:
+        if not any(np.array_equal(places, other) for other in kept):
+            kept.append(places)
+    return kept
 
 
 def _closest(places: FloatArray, tolerance: Tolerance, reach: float) -> float:
@@ -59,6 +68,11 @@ def _closest(places: FloatArray, tolerance: Tolerance, reach: float) -> float:
     """
     from scipy.spatial import cKDTree
 
+    points = (places / tolerance.most[:, None]).T
+    tree = cKDTree(points, balanced_tree=False, compact_nodes=False)
+    distance, _ = tree.query(points, k=[2], p=np.inf, distance_upper_bound=reach)
+    if np.isinf(distance).all():
+        return np.inf  # as a rule: all sites are well apart
     sites, _ = number_sites(places, tolerance.least)
     _, first = np.unique(sites.numbers, return_index=True)
     points = (sites.places[:, first] / tolerance.most[:, None]).T

@@ -81,7 +81,8 @@ class Evidence:
         gradient[: covariance.size] = covariance.pullback(self.theta[: covariance.size], by)
         for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
             task = self.sample.task(i)
-            by_score, by_density = law.sensitivity(self.sample.values[task])
-            pull = (alpha - self.scores)[task]
-            gradient[where] = pull @ by_score - by_density.sum(axis=0)
+            values, pull = self.sample.values[task], (alpha - self.scores)[task]
+            # A law far from its values has slopes that overflow: the optimiser meets a wall there.
+            with np.errstate(invalid="ignore", over="ignore"):
+                gradient[where] = law.score_pullback(values, pull) - law.density_pullback(values)
         return gradient
