@@ -76,6 +76,14 @@ class TestEvaluate:
         parts = blocks.evaluate(X, Y, np.array(True), missing=AXES, **options)
         np.testing.assert_allclose(parts, whole, rtol=1e-12)
 
+    @pytest.mark.parametrize("cells", [1, 7, 19, 20, 21])
+    def test_so_many_cells_at_a_time_do_not_change_the_result(self, monkeypatch, options, cells):
+        """No cell is left out or asked twice between two pieces of a block."""
+        whole = blocks.evaluate(X, Y, np.array(True), missing=AXES, **options)
+        monkeypatch.setattr(blocks, "_CELLS", cells)
+        parts = blocks.evaluate(X, Y, np.array(True), missing=AXES, **options)
+        np.testing.assert_allclose(parts, whole, rtol=1e-12)
+
 
 class TestQuery:
     index = (("x",), ("y",), ())
