@@ -7,6 +7,8 @@ VENV := .venv
 LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PIP := python -m pip --quiet --quiet --disable-pip-version-check
+# One process for each core; whoever is done takes over what is left.
+PYTEST := python -m pytest --numprocesses auto --dist worksteal
 
 .PHONY: demo test test-lowest lint types bench docs clean
 .DELETE_ON_ERROR:
@@ -15,10 +17,10 @@ demo: $(VENV)/.installed-plot
 	$(BIN)/xcopula demo --output demo --overwrite
 
 test: lint types
-	$(BIN)/python -m pytest
+	$(BIN)/$(PYTEST)
 
 test-lowest: $(LOWEST)/.installed
-	$(LOWEST)/bin/python -m pytest
+	$(LOWEST)/bin/$(PYTEST)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
