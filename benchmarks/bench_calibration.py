@@ -118,8 +118,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--worlds", type=int, default=40)
+    parser.add_argument("--sites", type=int, nargs="+", default=(35, 60, 120))
     arguments = parser.parse_args()
     if arguments.quick:
         main(2, (35,), (0, 1))
     else:
-        main(arguments.worlds, (35, 60, 120), (0, 1, 2))
+        main(arguments.worlds, tuple(arguments.sites), (0, 1, 2))
