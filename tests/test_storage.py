@@ -7,6 +7,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import pytest
@@ -136,6 +137,13 @@ class TestReplacing:
         """Both saw a free name; only one may say that the file is its own."""
         path = tmp_path / "out.nc"
         monkeypatch.setattr("xcopula.storage.check_free", lambda p, **_: Path(p))
+        to_netcdf, one = xr.Dataset.to_netcdf, Lock()
+
+        def in_turn(*arguments, **options):  # the netCDF library crashes in two threads at once
+            with one:
+                return to_netcdf(*arguments, **options)
+
+        monkeypatch.setattr(xr.Dataset, "to_netcdf", in_turn)
         if not links:
 
             def refuse(*_):
