@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -244,6 +247,27 @@ def test_progress_is_reported():
     for _, value, theta in calls:
         assert value == rosenbrock(theta)[0]
     assert values[-1] == optimum.value
+
+
+def test_one_small_gain_may_be_a_stumble(monkeypatch):
+    """Two in a row are the end; one is not."""
+    values = iter([10.0, 9.9999, 5.0, 4.9999, 4.9998, 0.0])
+
+    def steps(function, iterations, seed):
+        with contextlib.suppress(StopIteration):
+            while True:
+                function(np.zeros(1))
+                function.report()
+        return SimpleNamespace(success=False, message="")
+
+    monkeypatch.setitem(OPTIMIZERS, "steps", steps)
+    found = minimise(
+        lambda theta: (next(values), np.zeros(1)),
+        np.zeros(1),
+        np.array([[-1.0, 1.0]]),
+        optimizer="steps",
+    )
+    assert (found.value, found.evaluations, found.converged) == (4.9998, 5, True)
 
 
 def test_iterations_are_limited():
