@@ -147,6 +147,7 @@ class TestEncode:
         ("known", "asked", "match"),
         [
             ([1, 2], [2, 3, 7], "k 3, 7 never occurs in the training data, which have 1, 2"),
+            ([1, 3], [0, 1, 2], "k 0, 2 never occurs in the training data, which have 1, 3"),
             (["a"], ["b"], "k b never occurs in the training data, which have a"),
             ([1, 2], ["a"], "'k' has dtype <U1, but its groups in the training data were 1, 2"),
         ],
