@@ -774,8 +774,8 @@ MUTANTS = (
     Mutant(
         "blocks-mask",
         "prediction/blocks.py",
-        "wanted[part] &= np.isfinite(c.flat[part])",
-        "pass",
+        "cells = np.flatnonzero(wanted)",
+        "cells = np.arange(wanted.size)",
         "prediction/test_blocks.py::TestEvaluate::test_mask_and_nan",
     ),
     Mutant(
