@@ -17,8 +17,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+import xarray as xr
 
+from xcopula.fitting.request import input_groups
+from xcopula.fitting.selection import Alone, select
+from xcopula.labels.observations import observe
+from xcopula.labels.sites import find_sites
 from xcopula.marginals import MARGINALS, Marginal, by, regress
+from xcopula.solvers import Exact
 
 MONTHS = 12
 Call = Callable[[], object]
@@ -90,8 +96,40 @@ def varying(size: int) -> None:
             row(recipe.name, calls | uses(law.at(rows), values))
 
 
+def reading(size: int) -> None:
+    """Labels to arrays: three variables at stations over days, on a grid, and scattered."""
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2000-01-01") + np.arange(size // 3000).astype("m8[D]")
+    east = ("station", rng.uniform(0.0, 10.0, 1000), {"units": "degrees_east"})
+    north = ("station", rng.uniform(40.0, 50.0, 1000), {"units": "degrees_north"})
+    stations = {"time": days, "lon": east, "lat": north}
+    plane = {c: ("point", rng.uniform(0.0, 9.0, size // 3), {"units": "km"}) for c in "xy"}
+    shapes = {
+        "stations x days": (("time", "station"), stations),
+        "scattered": (("point",), plane),
+    }
+    header("reading", ["observe", "find sites", "step one"])
+    for label, (dims, coords) in shapes.items():
+        empty = xr.Dataset(coords=coords)
+        shape = [empty.sizes[d] for d in dims]
+        data = empty.assign({v: (dims, rng.lognormal(size=shape)) for v in "abc"})
+        seen = observe(data, list("abc"))
+        positions = np.split(seen.positions, seen.sample.offsets[1:-1])
+        alone = Alone(seen.sample.select([0]), input_groups(seen), 1, Exact())
+        # A fit looks at some values of a large variable only; the laws look at all of them.
+        some = np.arange(0, alone.sample.size, max(1, alone.sample.size // 300))
+        row(
+            label,
+            {
+                "observe": lambda data=data: observe(data, list("abc")),
+                "find sites": lambda seen=seen, p=positions: find_sites(seen.coordinates, p),
+                "step one": lambda alone=alone, some=some: select(alone, None, None, rows=some),
+            },
+        )
+
+
 # Each takes the number of values and prints a table.
-STAGES: list[Callable[[int], None]] = [laws, varying]
+STAGES: list[Callable[[int], None]] = [reading, laws, varying]
 
 
 def main() -> None:
