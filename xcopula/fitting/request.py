@@ -188,10 +188,9 @@ def as_names(option: str, given: object) -> list[str]:
 
 def check_thin(thin: Any) -> Any:
     """Return how the data are to be thinned, if all steps are whole numbers."""
-    if thin is not None:
-        for step in thin.values() if isinstance(thin, Mapping) else [thin]:
-            check_integer("thin", step, least=1)
-    return thin
+    if isinstance(thin, Mapping):
+        return {dim: check_integer("thin", step, least=1) for dim, step in thin.items()}
+    return None if thin is None else check_integer("thin", thin, least=1)
 
 
 def check_flag(name: str, value: object) -> bool:

@@ -131,6 +131,10 @@ def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) 
         for k, ((name, array), law) in enumerate(zip(arrays.items(), laws, strict=True))
     ]
     positions = np.concatenate([r.positions for r in rows])
+    for axis, numbers in zip(system.axes, positions.T, strict=True):
+        strange = _out_of_range(numbers)
+        if strange:
+            raise CoordinateError(f"Coordinate {axis.name!r} has {strange}")
     _warn_of_degrees(system, positions)
     system = system.scaled_to(positions)
     sites, numbers = find_sites(system, [r.positions for r in rows])
@@ -256,6 +260,9 @@ def _read(
     columns = [f.encode(c) for f, c in zip(fields, found, strict=True)]
     for field, column in zip(fields, columns, strict=True):
         _refuse_missing(name, field, array, np.flatnonzero(keep)[~np.isfinite(column)])
+        strange = _out_of_range(column)
+        if strange:
+            raise FieldError(f"The field {field.name!r} of {name!r} has {strange}")
     covariates = np.column_stack(columns) if columns else np.empty((keep.sum(), 0))
     return _Rows(positions, values[keep], covariates, fields)
 
@@ -305,18 +312,21 @@ def _check_values(name: str, values: FloatArray) -> None:
             f"Variable {name!r} is constant: all {finite.size} values are {finite[0]:g}. "
             "Leave it out."
         )
-    largest = float(np.abs(finite).max())
+    strange = _out_of_range(finite)
+    if strange:
+        raise ValueError(f"Variable {name!r} has {strange}")
+
+
+def _out_of_range(numbers: FloatArray) -> str:
+    """Say why numbers are too large or too close to compute with; '' if they are not."""
+    largest = float(np.abs(numbers).max())
     if largest > _LARGEST:
-        raise ValueError(
-            f"Variable {name!r} has values up to {largest:.3g}, which are too large to compute "
-            f"with. Rescale its units: divide it by {largest:.0e}, say."
-        )
-    spread = largest * float((finite / largest).std())
-    if spread < _NARROWEST:
-        raise ValueError(
-            f"The values of variable {name!r} spread by {spread:.3g}, which is too little to "
-            f"compute with. Rescale its units: divide it by {spread or largest:.0e}, say."
-        )
+        found = f"values up to {largest:.3g}, which are too large"
+    elif np.ptp(numbers) > 0.0 and largest * float((numbers / largest).std()) < _NARROWEST:
+        found = f"values that spread by {np.ptp(numbers):.3g}, which is too little"
+    else:
+        return ""
+    return f"{found} to compute with. Rescale its units: divide it by {largest:.0e}, say."
 
 
 def _refuse_duplicates(

@@ -23,6 +23,8 @@ FloatArray = npt.NDArray[np.float64]
 
 # Index symbols of blockwise for the axes that are not dimensions of the target.
 _ROW, _LEADING = "__row__", "__leading__"
+# A coordinate beyond this, or none, is no place.
+_NOWHERE = 1e150
 # Cells of a block that are worked on at a time, so that what is only passing stays small.
 _CELLS = 2**16
 
@@ -63,7 +65,7 @@ def evaluate(
     wanted = mask.flatten()
     for part in _slices(wanted.size):
         for c in coordinates:
-            wanted[part] &= np.isfinite(c.flat[part])
+            wanted[part] &= np.abs(c.flat[part]) < _NOWHERE
     out = np.full((rows, wanted.size), np.nan)
     cells = np.flatnonzero(wanted)
     for part in _slices(cells.size):
