@@ -18,6 +18,7 @@ __all__ = [
     "cross",
     "lower",
     "no_contraction",
+    "ready",
     "scaled_inputs",
     "signal",
 ]
@@ -39,7 +40,8 @@ def _ints(array: IntArray) -> IntArray:
     return np.require(array, np.int64, ["C", "W"])
 
 
-def _ready(state: CovarianceState) -> CovarianceState:
+def ready(state: CovarianceState) -> CovarianceState:
+    """Return the state with arrays as the compiled loops take them."""
     return CovarianceState(
         amplitudes=_floats(state.amplitudes),
         nugget=_floats(state.nugget),
@@ -80,7 +82,7 @@ def lower(
     n = inputs.shape[1]
     out = np.empty((n, n))
     inputs, sites, offsets = _floats(inputs), _ints(sites), _ints(offsets)
-    pairs.fill(inputs, sites, offsets, inputs, sites, offsets, True, True, _ready(state), out)
+    pairs.fill(inputs, sites, offsets, inputs, sites, offsets, True, True, ready(state), out)
     out.flat[:: n + 1] = 1.0
     return out
 
@@ -163,7 +165,7 @@ def _rectangle(
         _ints(offsets),
         False,
         nugget,
-        _ready(state),
+        ready(state),
         rows,
     )
     return rows
@@ -205,7 +207,7 @@ def contract_lower(
         _ints(sites),
         offsets,
         True,
-        _ready(state),
+        ready(state),
         by,
     )
     return by
@@ -230,6 +232,6 @@ def add_signal_contraction(
         _NO_SITES,
         _ints(offsets),
         False,
-        _ready(state),
+        ready(state),
         by,
     )

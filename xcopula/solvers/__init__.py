@@ -9,10 +9,20 @@ from __future__ import annotations
 from xcopula.solvers.contract import Conditioned, Gaussian, Solver
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.exact import Exact
+from xcopula.solvers.neighbours import Neighbours
 
-__all__ = ["SOLVERS", "Conditioned", "Cost", "Exact", "Gaussian", "Solver", "resolve_solver"]
+__all__ = [
+    "SOLVERS",
+    "Conditioned",
+    "Cost",
+    "Exact",
+    "Gaussian",
+    "Neighbours",
+    "Solver",
+    "resolve_solver",
+]
 
-SOLVERS: dict[str, Solver] = {"exact": Exact()}
+SOLVERS: dict[str, Solver] = {"exact": Exact(), "neighbours": Neighbours()}
 
 _CONTRACT = ("prepare", "objective", "condition", "cost")
 

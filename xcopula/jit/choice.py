@@ -1,0 +1,151 @@
+"""Choose neighbours: an order from coarse to fine, and candidates by their covariance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from xcopula.jit.compiler import compiled, vectorised
+
+__all__ = ["pick", "thin"]
+
+
+@vectorised
+def _correlation(squared, inverse_range, coefficients):
+    """Return a tabulated correlation at a squared distance."""
+    cells = coefficients.shape[0] - 1
+    position = cells * math.sqrt(math.sqrt(math.sqrt(squared) * inverse_range))
+    position = position if position < cells else float(cells)
+    cell = np.uint32(position)
+    u, c = position - cell, coefficients[cell]
+    return c[0] + u * (c[1] + u * (c[2] + u * (c[3] + u * (c[4] + u * c[5]))))
+
+
+@vectorised
+def _covariance(point, task, other, other_task, state):
+    """Return the signal's covariance of two points of two tasks."""
+    total = 0.0
+    for q in range(state.amplitudes.shape[0]):
+        product = state.amplitudes[q, task, other_task]
+        for g in range(state.groups.shape[0] - 1):
+            squared = 0.0
+            for c in range(state.groups[g], state.groups[g + 1]):
+                squared += (point[c] - other[c]) ** 2
+            t = state.tables[q, g, task, other_task]
+            product *= _correlation(squared, state.ranges[t], state.coefficients[t])
+        total += product
+    return total
+
+
+@vectorised
+def pick(points, point_sites, task, candidates, inputs, sites, offsets, state, least, out, counts):
+    """Keep the candidates whose covariance with each point is largest, in increasing order.
+
+    Parameters
+    ----------
+    points : ndarray (d, r)
+        Scaled, of one task.
+    point_sites : ndarray (r,), int64
+    task : int
+    candidates : ndarray (r, c), int32
+        Observations; negative for none.
+    inputs, sites, offsets, state
+        As in :func:`terms`.
+    least : int
+        How many of each task are kept before covariances decide, where there are as many.
+    out : ndarray (r, m), int32
+        Filled.
+    counts : ndarray (r,), int32
+        Filled.
+    """
+    width, most = candidates.shape[1], out.shape[1]
+    n_tasks = offsets.shape[0] - 1
+    key, owner = np.empty(width), np.empty(width, np.int64)
+    taken = np.zeros(n_tasks, np.int64)
+    for r in range(points.shape[1]):
+        for c in range(width):
+            j = candidates[r, c]
+            key[c] = 1.0
+            if j < 0:
+                continue
+            other = 0
+            while j >= offsets[other + 1]:
+                other += 1
+            owner[c] = other
+            total = _covariance(points[:, r], task, inputs[:, j], other, state)
+            if point_sites[r] >= 0 and sites[j] == point_sites[r]:
+                total += state.nugget[task, other]
+            key[c] = -abs(total)
+        order = np.argsort(key)
+        number = 0
+        taken[:] = 0
+        for c in order:
+            if key[c] <= 0.0 and taken[owner[c]] < least and number < most:
+                taken[owner[c]] += 1
+                out[r, number] = candidates[r, c]
+                number += 1
+                key[c] = 2.0
+        for c in order:
+            if key[c] <= 0.0 and number < most:
+                out[r, number] = candidates[r, c]
+                number += 1
+        out[r, :number] = np.sort(out[r, :number])
+        counts[r] = number
+
+
+@compiled
+def _slot(point, low, radius, shift, size):
+    """Return where in a hash of cells the points near a point are, a shift of cells away."""
+    code = np.uint64(1469598103934665603)
+    for c in range(point.shape[0]):
+        step = shift % 3 - 1
+        shift //= 3
+        cell = np.int64((point[c] - low[c]) / radius) + step + 1
+        code = (code ^ np.uint64(cell)) * np.uint64(1099511628211)
+    return code & np.uint64(size - 1)
+
+
+@compiled
+def _is_free(points, i, low, radius, head, link):
+    """Tell whether no point in the hash is within the radius of point i."""
+    for shift in range(3 ** points.shape[1]):
+        j = head[_slot(points[i], low, radius, shift, head.shape[0])]
+        while j >= 0:
+            squared = 0.0
+            for c in range(points.shape[1]):
+                squared += (points[i, c] - points[j, c]) ** 2
+            if squared < radius * radius:
+                return False
+            j = link[j]
+    return True
+
+
+@compiled
+def thin(points, order, radius, taken, out, filled):
+    """Take points (n, d), in an order, that are farther than a radius from all that are taken.
+
+    One level of an order from coarse to fine. ``taken`` (n,) is marked, ``out`` (n,) filled from
+    ``filled`` on; returns how many are filled then.
+    """
+    n, d = points.shape
+    size = 2
+    while size < 2 * n:
+        size *= 2
+    head, link = np.full(size, -1, np.int64), np.full(n, -1, np.int64)
+    low, middle = np.empty(d), (3**d - 1) // 2
+    for c in range(d):
+        low[c] = points[:, c].min()
+    for k in range(filled):
+        slot = _slot(points[out[k]], low, radius, middle, size)
+        link[out[k]] = head[slot]
+        head[slot] = out[k]
+    for i in order:
+        if not taken[i] and _is_free(points, i, low, radius, head, link):
+            taken[i] = True
+            out[filled] = i
+            filled += 1
+            slot = _slot(points[i], low, radius, middle, size)
+            link[i] = head[slot]
+            head[slot] = i
+    return filled

@@ -1,0 +1,349 @@
+"""Who is given whom: the order of the observations, and the neighbours that each one has.
+
+Tasks come one after the other, the first one first. So its terms are those of the first task alone,
+and the terms of the others are theirs given what comes before. Within a task the order is from
+coarse to fine: early observations are spread out and know of long ranges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.jit.choice import pick, thin
+from xcopula.jit.neighbours import Terms
+from xcopula.kernels.assembly import ready, scaled_inputs
+from xcopula.kernels.covariance import CovarianceState
+from xcopula.process import Process, Sample
+
+__all__ = ["WIDER", "Graph", "Near", "choose", "connect", "connect_some", "places", "tree_of"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# From one level of the order to the next the radius shrinks by this; when so many points have their
+# place, the others stand too close for their order to matter.
+_SHRINK = 2.0**-0.5
+_ENOUGH = 0.6
+# Where distance alone does not tell who matters, so many times the neighbours are looked at.
+WIDER = 1.5
+# Terms of a part of the likelihood: the first of the order count all, of the others a share.
+_EARLY = 0.1
+_CLUSTER = 50
+# Queries of a tree at a time, so that what is found of them stays small.
+_BATCH = 2**16
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Terms of a likelihood: observations, each given its neighbours.
+
+    Attributes
+    ----------
+    rows : ndarray (r,)
+        The observations that have a term, near ones one after the other.
+    neighbours : ndarray (r, m), int32
+        Observations before each in the order, by increasing number.
+    counts : ndarray (r,), int32
+        How many there are.
+    weights : ndarray (r,)
+        How often each term counts: more than once where it stands for others.
+    clusters : ndarray (r,), int32
+        Which terms were drawn together; -1 for those that stand for themselves.
+    """
+
+    rows: IntArray
+    neighbours: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]
+    weights: FloatArray
+    clusters: npt.NDArray[np.int32]
+
+    def terms(self, part: slice = slice(None)) -> Terms:
+        """Return some of the terms as the compiled loops read them."""
+        # A copy where the arrays are closed: compiled code is for writeable ones.
+        return Terms(
+            *(
+                np.require(a[part], requirements=["C", "W"])
+                for a in (self.rows, self.weights, self.neighbours, self.counts)
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Near:
+    """A sample in the metric in which neighbours are near.
+
+    Attributes
+    ----------
+    sample : Sample
+    state : CovarianceState
+    inputs : ndarray (d, n)
+        Scaled as the covariance wants them.
+    places : ndarray (n, d)
+        In units of the length scales.
+    lengths : ndarray (d,)
+        These, for each column.
+    """
+
+    sample: Sample
+    state: CovarianceState
+    inputs: FloatArray
+    places: FloatArray
+    lengths: FloatArray
+
+    @classmethod
+    def of(cls, process: Process, theta: FloatArray, sample: Sample) -> Near:
+        """Measure a sample by the covariance at theta."""
+        state = process.state(theta)
+        inputs = scaled_inputs(sample.inputs, state)
+        lengths = _metric(process, theta)
+        return cls(sample, state, inputs, places(inputs, lengths), lengths)
+
+    @property
+    def distance_decides(self) -> bool:
+        """Whether the nearest are those of largest covariance: one task, one group."""
+        return self.sample.tasks == 1 and len(self.state.groups) == 2
+
+
+def _metric(process: Process, theta: FloatArray) -> FloatArray:
+    """Return a length (d,) for each column: that of its group, over tasks and structures.
+
+    The mean of logarithms, each task and structure counted by its share of the variance.
+    """
+    covariance = process.covariance
+    own = theta[: covariance.size]
+    lengths = covariance.part(own, "length")  # (q, g, t or 1)
+    shares = np.diagonal(covariance.matrices(own)[:-1], axis1=1, axis2=2)  # (q, t)
+    logs = (lengths * shares[:, None, :]).sum(axis=(0, 2)) / shares.sum()
+    return np.repeat(np.exp(logs), [g.size for g in covariance.groups])
+
+
+def places(inputs: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Return inputs (d, n) in units of lengths, as rows (n, d)."""
+    return np.ascontiguousarray((inputs / lengths[:, None]).T)
+
+
+def tree_of(points: FloatArray) -> Any:
+    """Return a tree of points (n, d); sliding midpoints, which coordinates that repeat need."""
+    from scipy.spatial import cKDTree
+
+    return cKDTree(points, balanced_tree=False, compact_nodes=False)
+
+
+def connect(near: Near, most: int, *, given: int, workers: int) -> Graph:
+    """Choose the neighbours of all observations.
+
+    Parameters
+    ----------
+    near : Near
+    most : int
+        How many neighbours an observation has.
+    given : int
+        So many tasks are given: they have no terms.
+    workers : int
+        Threads of the search.
+    """
+    rank = order(near)
+    first = int(near.sample.offsets[given])
+    rows = first + tree_of(near.places[first:]).indices.astype(np.int64)
+    none = np.full(rows.size, -1, np.int32)
+    return _graph(near, rank, rows, np.ones(rows.size), none, most, workers)
+
+
+def connect_some(
+    near: Near, most: int, terms: int, *, given: int, workers: int
+) -> tuple[Sample, Graph]:
+    """Choose some terms that stand for all, and return the sample that they need with them.
+
+    The earliest of each task count once. Of the others, clusters of near ones are taken at even
+    steps along a curve through space: their neighbours are few, and no region is left out.
+    """
+    rank = order(near)
+    sample = near.sample
+    parts = []
+    sizes = sample.sizes[given:]
+    for i in range(given, sample.tasks):
+        own = np.arange(sample.size)[sample.task(i)]
+        share = max(terms * len(own) // sum(sizes), min(len(own), 2 * _CLUSTER))
+        parts.append(_strata(near.places[own], rank[own] - own[0], share, own[0]))
+    rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
+    graph = _graph(near, rank, rows, weights, clusters, most, workers)
+    used = np.zeros(sample.size, bool)
+    used[rows] = True
+    used[graph.neighbours[np.arange(most) < graph.counts[:, None]]] = True
+    index = np.flatnonzero(used)
+    number = np.cumsum(used) - 1
+    small = Graph(
+        number[rows],
+        number[graph.neighbours].astype(np.int32),
+        graph.counts,
+        weights,
+        clusters,
+    )
+    return sample.take(index), small
+
+
+def _strata(
+    points: FloatArray, rank: IntArray, terms: int, start: int
+) -> tuple[IntArray, FloatArray, npt.NDArray[np.int32]]:
+    """Return rows, weights and clusters of a part of one task's terms."""
+    n = len(points)
+    early = int(_EARLY * terms) if terms < n else n
+    head = np.flatnonzero(rank < early)
+    rest = tree_of(points).indices
+    rest = rest[rank[rest] >= early]
+    number = max(1, (terms - early) // _CLUSTER)
+    chosen, clusters = np.empty(0, np.int64), np.empty(0, np.int32)
+    if rest.size:
+        starts = np.linspace(0, rest.size, number, endpoint=False).astype(np.int64)
+        ends = np.minimum(starts + _CLUSTER, np.append(starts[1:], rest.size))
+        chosen = np.concatenate([rest[a:b] for a, b in zip(starts, ends, strict=True)])
+        clusters = np.repeat(np.arange(number), ends - starts).astype(np.int32)
+    weights = np.concatenate(
+        [np.ones(head.size), np.full(chosen.size, rest.size / max(chosen.size, 1))]
+    )
+    rows = np.concatenate([head, chosen]).astype(np.int64) + start
+    return rows, weights, np.concatenate([np.full(head.size, -1, np.int32), clusters])
+
+
+def order(near: Near) -> IntArray:
+    """Return the place (n,) of each observation in the order."""
+    rank = np.empty(near.sample.size, np.int64)
+    for i in range(near.sample.tasks):
+        own = near.sample.task(i)
+        points = np.ascontiguousarray(near.places[own])
+        rank[own.start + _coarse_to_fine(points)] = np.arange(own.start, own.stop)
+    return rank
+
+
+def _coarse_to_fine(points: FloatArray) -> IntArray:
+    """Return an order of points (n, d): each level leaves half the distance of the one before."""
+    n = len(points)
+    shuffled = np.random.default_rng(0).permutation(n)
+    out, taken, filled = np.empty(n, np.int64), np.zeros(n, np.bool_), 0
+    radius = 0.5 * float(np.ptp(points, axis=0).max())
+    least = 1e-9 * radius
+    while filled < _ENOUGH * n and radius > least:
+        filled = thin(points, shuffled, radius, taken, out, filled)
+        radius *= _SHRINK
+    out[filled:] = shuffled[~taken[shuffled]]
+    return out
+
+
+def _graph(
+    near: Near,
+    rank: IntArray,
+    rows: IntArray,
+    weights: FloatArray,
+    clusters: npt.NDArray[np.int32],
+    most: int,
+    workers: int,
+) -> Graph:
+    """Find the neighbours of some observations."""
+    sample = near.sample
+    neighbours = np.zeros((rows.size, most), np.int32)
+    counts = np.zeros(rows.size, np.int32)
+    wide = most if near.distance_decides else int(np.ceil(WIDER * most))
+    for i in range(sample.tasks):
+        task = sample.task(i)
+        mine = np.flatnonzero((rows >= task.start) & (rows < task.stop))
+        if not mine.size:
+            continue
+        own = rows[mine]
+        found = []
+        for j in range(i + 1):
+            other = sample.task(j)
+            before = _preceding(
+                near.places[own], rank[own], near.places[other], rank[other], wide, workers
+            )
+            found.append(np.where(before >= 0, before + other.start, -1).astype(np.int32))
+        candidates = np.concatenate(found, axis=1)
+        points = np.ascontiguousarray(near.inputs[:, own])
+        neighbours[mine], counts[mine] = choose(
+            near, points, sample.sites[own], i, candidates, most
+        )
+    return Graph(rows, neighbours, counts, weights, clusters)
+
+
+def choose(
+    near: Near,
+    points: FloatArray,
+    sites: IntArray,
+    task: int,
+    candidates: npt.NDArray[np.int32],
+    most: int,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the neighbours (r, m) of points (d, r) among candidates (r, c), and their numbers.
+
+    Those of largest covariance, but some of every task. Candidates below zero are none.
+    """
+    sample = near.sample
+    out = np.zeros((len(candidates), most), np.int32)
+    counts = np.zeros(len(candidates), np.int32)
+    if near.distance_decides:
+        kept = candidates[:, :most]
+        counts[:] = (kept >= 0).sum(axis=1)
+        # What is none goes last.
+        ordered = np.sort(kept.view(np.uint32), axis=1).view(np.int32)
+        out[:, : kept.shape[1]] = np.maximum(ordered, 0)
+        return out, counts
+    least = max(1, most // (3 * sample.tasks)) if sample.tasks > 1 else 0
+    pick(
+        np.require(points, np.float64, ["C", "W"]),
+        np.require(sites, np.int64, ["C", "W"]),
+        task,
+        candidates,
+        near.inputs,
+        np.require(sample.sites, np.int64, ["C", "W"]),
+        np.require(sample.offsets, np.int64, ["C", "W"]),
+        ready(near.state),
+        least,
+        out,
+        counts,
+    )
+    return out, counts
+
+
+def _preceding(
+    query: FloatArray,
+    query_rank: IntArray,
+    points: FloatArray,
+    point_rank: IntArray,
+    count: int,
+    workers: int,
+) -> npt.NDArray[np.int32]:
+    """Return the nearest points of lower rank, (queries, count), -1 where there are fewer.
+
+    Trees of growing parts of the order: in a tree of half as many points again as precede a query,
+    somewhat more neighbours than are wanted hold enough that do.
+    """
+    out = np.full((len(query), count), -1, np.int32)
+    by_rank = np.argsort(point_rank)
+    ordered = points[by_rank]
+    queue = np.argsort(query_rank)
+    before = np.searchsorted(point_rank[by_rank], query_rank[queue])
+    low = int(np.searchsorted(before, 1))
+    while low < len(queue):
+        least = int(before[low])
+        high = int(np.searchsorted(before, max(least * 3 // 2, 64), side="right"))
+        size = int(before[high - 1])
+        tree = tree_of(ordered[:size])
+        wanted = count if least == size else int(count * (0.2 + 0.8 * size / least)) + 6
+        for start in range(low, high, _BATCH):
+            todo = np.arange(start, min(start + _BATCH, high))
+            k = wanted
+            while todo.size:
+                k = min(k, size)
+                _, found = tree.query(query[queue[todo]], k=np.arange(1, k + 1), workers=workers)
+                precedes = found < before[todo][:, None]
+                place = np.cumsum(precedes, axis=1, dtype=np.int32) - 1
+                done = (place[:, -1] + 1 >= np.minimum(count, before[todo])) | (k == size)
+                r, c = np.nonzero(precedes & (place < count) & done[:, None])
+                out[queue[todo[r]], place[r, c]] = by_rank[found[r, c]]
+                todo = todo[~done]
+                k *= 3
+        low = high
+    return out

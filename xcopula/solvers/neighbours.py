@@ -1,0 +1,345 @@
+r"""The neighbour solver: each observation given a few before it.
+
+.. math:: p(w) \approx \prod_i p(w_i | w_{N(i)})
+
+known as the Vecchia approximation. With m neighbours an evaluation takes n m^3 operations and n m
+numbers: a million values are some seconds. With all that come before as neighbours it is exact.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.jit.neighbours import local_moments, terms, tile_moments
+from xcopula.kernels.assembly import no_contraction, ready, scaled_inputs
+from xcopula.kernels.covariance import Contraction
+from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data
+from xcopula.solvers.batches import batches
+from xcopula.solvers.cost import Cost
+from xcopula.solvers.graph import Graph, Near, connect, connect_some
+from xcopula.solvers.search import Search, search_of
+from xcopula.solvers.threads import in_threads, thread_count
+
+__all__ = ["Local", "Neighbours"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# Neighbours of a term: of one task, of several, and where inputs have several groups, of which no
+# single distance tells who matters.
+_ONE_TASK, _SEVERAL_TASKS, _SEVERAL_GROUPS = 20, 30, 40
+# Neighbours of a prediction: those of a tile serve all of its cells.
+_TILE, _CELL = 100, 60
+# Terms that are worth a thread.
+_FEWEST = 2000
+# Operations on tables and small matrices take longer than those of LAPACK.
+_SLOWER = 5.0
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Evaluate each observation given its neighbours: for samples of any size.
+
+    Parameters
+    ----------
+    neighbours : int, optional
+        How many others an observation is given in the likelihood. By default 20 for one variable,
+        30 for several, 40 where coordinates have several groups, such as space and time.
+    predict : int, optional
+        How many observations a prediction is made from; by default 100 for a tile, 60 for a cell.
+    tiles : bool
+        Whether cells that are near each other share their neighbours. Tiles are fixed by the data,
+        so a prediction is a function of the place, whatever the grid and its chunks are.
+
+    Examples
+    --------
+    >>> Neighbours(neighbours=25)
+    Neighbours(neighbours=25, predict=None, tiles=True)
+    """
+
+    neighbours: int | None = None
+    predict: int | None = None
+    tiles: bool = True
+
+    name: ClassVar[str] = "neighbours"
+    sequential: ClassVar[bool] = True
+
+    def prepare(self, process: Process, theta: FloatArray, sample: Sample, given: int = 0) -> Graph:
+        """Choose the neighbours of every observation but those of tasks that are given."""
+        near = Near.of(process, theta, sample)
+        return connect(near, self._most(process), given=given, workers=thread_count())
+
+    def subset(
+        self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
+    ) -> tuple[Sample, Graph]:
+        """Choose terms that stand for all, and return what of the sample they need."""
+        near = Near.of(process, theta, sample)
+        most = self._most(process)
+        return connect_some(near, most, terms, given=given, workers=thread_count())
+
+    def objective(
+        self, process: Process, sample: Sample, structure: Graph, theta: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Return the negative log-likelihood and its gradient.
+
+        Infinite, with a zero gradient, where a value has no density under its law.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If the covariance of some neighbours cannot be factorised.
+        """
+        weights = np.zeros(sample.size)
+        weights[structure.rows] = structure.weights
+        evidence = Evidence.of(process, sample, theta, weights)
+        if not evidence.possible:
+            return evidence.impossible()
+        passed = _pass(process, sample, structure, theta, evidence.scores, gradient=True)
+        value = evidence.value(passed.alpha, float(structure.weights @ passed.each[:, 1]))
+        return value, evidence.gradient(passed.alpha, passed.by)
+
+    def log_densities(
+        self, process: Process, sample: Sample, structure: Graph, theta: FloatArray
+    ) -> FloatArray:
+        """Return the log density (r,) of each term, given its neighbours."""
+        evidence = Evidence.of(process, sample, theta)
+        passed = _pass(process, sample, structure, theta, evidence.scores, gradient=False)
+        own = evidence.log_densities + 0.5 * evidence.scores**2
+        return np.asarray(own[structure.rows] - 0.5 * passed.each.sum(axis=1))
+
+    def condition(
+        self, process: Process, sample: Sample, structure: Graph, theta: FloatArray
+    ) -> Local:
+        """Condition the process at theta on a sample."""
+        return Local(self, process, theta, sample, process.scores(theta, sample), structure)
+
+    def cost(self, sizes: Sequence[int]) -> Cost:
+        """Count n small matrices."""
+        n = float(sum(sizes))
+        m = self.neighbours or (_ONE_TASK if len(sizes) == 1 else _SEVERAL_TASKS)
+        return Cost(n * (4.0 * m + 400.0), n * _SLOWER * (m + 1) ** 2 * (20.0 + m / 3.0))
+
+    def _most(self, process: Process) -> int:
+        if self.neighbours is not None:
+            return self.neighbours
+        if len(process.covariance.groups) > 1:
+            return _SEVERAL_GROUPS
+        return _ONE_TASK if process.covariance.tasks == 1 else _SEVERAL_TASKS
+
+    @property
+    def near(self) -> int:
+        """How many observations a prediction is made from."""
+        return self.predict or (_TILE if self.tiles else _CELL)
+
+
+class _Pass(NamedTuple):
+    """What one pass over terms leaves."""
+
+    each: FloatArray  # (r, 2): u^2 and log v
+    alpha: FloatArray  # (n,): Q w
+    precision: FloatArray  # (n,): the diagonal of Q
+    by: Contraction
+    jittered: int
+
+
+def _pass(
+    process: Process,
+    sample: Sample,
+    graph: Graph,
+    theta: FloatArray,
+    scores: FloatArray,
+    *,
+    gradient: bool,
+) -> _Pass:
+    """Evaluate the terms of a graph, some in each thread."""
+    state = ready(process.state(theta))
+    inputs = scaled_inputs(sample.inputs, state)
+    sites, offsets = (np.require(a, np.int64, ["C", "W"]) for a in (sample.sites, sample.offsets))
+    each = np.empty((graph.rows.size, 2))
+    w = np.require(scores, np.float64, ["C", "W"])
+
+    def run(part: slice) -> tuple[FloatArray, FloatArray, Contraction, int]:
+        alpha, precision, by = np.zeros(sample.size), np.zeros(sample.size), no_contraction(state)
+        jittered, failed = terms(
+            graph.terms(part),
+            inputs,
+            sites,
+            offsets,
+            w,
+            state,
+            gradient,
+            each[part],
+            alpha,
+            precision,
+            by,
+        )
+        if failed >= 0:
+            raise NotPositiveDefiniteError(
+                f"The correlation matrix of {graph.neighbours.shape[1]} neighbours is not positive "
+                f"definite at {process.describe(theta)}. The usual causes are sites that almost "
+                "coincide and length scales far beyond the extent of the data: drop or average "
+                "near-duplicate sites, or fit with a rougher kernel such as 'matern32'."
+            )
+        return alpha, precision, by, jittered
+
+    results = in_threads(run, _pieces(graph.rows.size))
+    alphas, precisions, contractions, jittered = zip(*results, strict=True)
+    return _Pass(
+        each,
+        functools.reduce(np.add, alphas),
+        functools.reduce(np.add, precisions),
+        Contraction(
+            *(functools.reduce(np.add, parts) for parts in zip(*contractions, strict=True))
+        ),
+        sum(jittered),
+    )
+
+
+def _pieces(size: int) -> list[slice]:
+    """Cut terms into one piece for each thread, where there are enough of them."""
+    count = max(1, min(thread_count(), size // _FEWEST))
+    ends = np.linspace(0, size, count + 1).astype(int)
+    return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+
+@dataclass(frozen=True)
+class Local:
+    """A process conditioned on a sample, by neighbours."""
+
+    solver: Neighbours
+    process: Process
+    theta: FloatArray
+    sample: Sample
+    scores: FloatArray
+    graph: Graph
+
+    @functools.cached_property
+    def _search(self) -> Search:
+        return search_of(self.process, self.theta, self.sample, self.solver.near)
+
+    def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
+        """Return the latent mean and variance of a task at targets."""
+        variance = np.empty(targets.size)
+        mean = self._krige(targets, self.scores[None], task, nugget, variance)
+        moments = Moments(mean[0], variance)
+        if not nugget:
+            return moments
+        return keep_data(moments, self.sample, self.scores, targets, task)
+
+    def means(
+        self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
+    ) -> FloatArray:
+        """Return the means (k, m) of a task that other scores (k, n) would give."""
+        return self._krige(targets, scores, task, nugget, np.empty(0))
+
+    def with_scores(self, scores: FloatArray) -> Local:
+        """Return the same process, conditioned on other scores (n,) at the same sites."""
+        other = replace(self, scores=scores)
+        if "_search" in self.__dict__:
+            other.__dict__["_search"] = self._search
+        return other
+
+    def prior_variance(self, *, task: int = 0, nugget: bool = True) -> float:
+        """Return the variance of a task before any data."""
+        state = self._search.near.state
+        own = float(state.nugget[task, task]) if nugget else 0.0
+        return float(state.amplitudes[:, task, task].sum()) + own
+
+    def solve(self, rows: FloatArray) -> FloatArray:
+        """Return rows (k, n) times the inverse of the covariance of the data."""
+        graph = self._whole
+        passed = [
+            _pass(self.process, self.sample, graph, self.theta, row, gradient=False) for row in rows
+        ]
+        return np.stack([p.alpha for p in passed])
+
+    def leave_one_out(self) -> Moments:
+        """Return the moments of each score given all others, under the product of terms."""
+        passed = _pass(
+            self.process, self.sample, self._whole, self.theta, self.scores, gradient=False
+        )
+        variance = 1.0 / passed.precision
+        return Moments(self.scores - passed.alpha * variance, variance)
+
+    @property
+    def _whole(self) -> Graph:
+        """The graph of all observations, also where the likelihood has those of some tasks only."""
+        if self.graph.rows.size == self.sample.size:
+            return self.graph
+        return self.solver.prepare(self.process, self.theta, self.sample)
+
+    def describe(self) -> list[str]:
+        """Return lines for the model's summary."""
+        most = self.graph.neighbours.shape[1]
+        where = "tile" if self.solver.tiles else "cell"
+        return [
+            f"each value given {most} neighbours; each {where} predicted from {self.solver.near}"
+        ]
+
+    def _krige(
+        self,
+        targets: Targets,
+        scores: FloatArray,
+        task: int,
+        nugget: bool,
+        variance: FloatArray,
+    ) -> FloatArray:
+        """Return means (k, m), and fill the variance if it is not empty."""
+        search = self._search
+        state, sample = ready(search.near.state), self.sample
+        w = np.require(scores, np.float64, ["C", "W"])
+        data = (
+            search.near.inputs,
+            *(np.require(a, np.int64, ["C", "W"]) for a in (sample.sites, sample.offsets)),
+            w,
+            state,
+        )
+        mean = np.empty((len(w), targets.size))
+        for part in batches(targets.size, 8 * search.most):
+            batch = targets.take(part)
+            points = scaled_inputs(batch.inputs, state)
+            sites = np.require(batch.sites, np.int64, ["C", "W"])
+            if self.solver.tiles:
+                order, starts, which = search.tiles(points, sites, task)
+                own_mean = np.empty((len(w), order.size))
+                own = np.empty(order.size if variance.size else 0)
+                failed = tile_moments(
+                    np.ascontiguousarray(points[:, order]),
+                    sites[order],
+                    starts,
+                    task,
+                    nugget,
+                    which,
+                    *data,
+                    own_mean,
+                    own,
+                )
+                mean[:, part.start + order] = own_mean
+                if variance.size:
+                    variance[part.start + order] = own
+            else:
+                own = np.empty(batch.size)
+                own_mean = np.empty((len(w), batch.size))
+                which = search.cells(points, sites, task)
+                failed = local_moments(points, sites, task, nugget, which, *data, own_mean, own)
+                mean[:, part] = own_mean
+                if variance.size:
+                    variance[part] = own
+            if failed >= 0:
+                raise NotPositiveDefiniteError(
+                    f"The correlation matrix of {search.most} neighbours of a cell is not positive "
+                    f"definite at {self.process.describe(self.theta)}. Drop or average sites that "
+                    "almost coincide, or fit with a rougher kernel such as 'matern32'."
+                )
+        return mean
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Trees are quickly built again: they do not travel.
+        return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -1,0 +1,134 @@
+"""Find the observations near any place: for each cell, or for tiles of cells that share them.
+
+Tiles are cubes of a lattice that is fixed by the length scales. A cube is halved until the data
+that it is predicted from reach well beyond it; so tiles are small where data are dense, and a
+tile, hence a prediction, is a function of the place and the data alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.jit.neighbours import Terms
+from xcopula.process import Process, Sample
+from xcopula.solvers.graph import WIDER, Near, choose, places, tree_of
+
+__all__ = ["Search", "search_of"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# The largest tile, in length scales, and how often it may be halved.
+_EDGE = 0.5
+_HALVINGS = 40
+# The neighbours of a tile reach from its centre this many times as far as its corners do.
+_REACH = 2.5
+
+
+@dataclass(frozen=True)
+class Search:
+    """A sample and its trees, one for each task.
+
+    Attributes
+    ----------
+    near : Near
+    trees : tuple
+    most : int
+        How many observations serve a prediction.
+    """
+
+    near: Near
+    trees: tuple[Any, ...]
+    most: int
+
+    def cells(self, points: FloatArray, sites: IntArray, task: int) -> Terms:
+        """Return the neighbours of scaled points (d, r), for a prediction of a task."""
+        where = places(points, self.near.lengths)
+        return self._terms(*self._find(where, points, sites, task))
+
+    def tiles(
+        self, points: FloatArray, sites: IntArray, task: int
+    ) -> tuple[IntArray, IntArray, Terms]:
+        """Sort scaled points (d, r) into tiles.
+
+        Returns
+        -------
+        order : ndarray (r,)
+            The points, those of a tile one after the other.
+        starts : ndarray (tiles + 1,)
+            Where each tile begins.
+        which : Terms
+            The neighbours of each tile.
+        """
+        where = places(points, self.near.lengths)
+        todo, edge = np.arange(len(where)), _EDGE
+        order, sizes, found = [], [], []
+        for halving in range(_HALVINGS):
+            codes = np.floor(where[todo] / edge).astype(np.int64)
+            tiles, label = np.unique(codes, axis=0, return_inverse=True)
+            middle = (tiles + 0.5) * edge
+            neighbours, counts = self._find(
+                middle, (middle * self.near.lengths).T, np.full(len(tiles), -1, np.int64), task
+            )
+            reach = self._reach(middle, neighbours, counts)
+            good = reach >= _REACH * 0.5 * edge * np.sqrt(where.shape[1])
+            if halving == _HALVINGS - 1:
+                good[:] = True
+            label = label.reshape(-1)
+            kept = good[label]
+            by_tile = np.argsort(label[kept], kind="stable")
+            order.append(todo[kept][by_tile])
+            sizes.append(np.bincount(label[kept], minlength=len(tiles))[good])
+            found.append((neighbours[good], counts[good]))
+            todo, edge = todo[~kept], 0.5 * edge
+            if not todo.size:
+                break
+        which = self._terms(*map(np.concatenate, zip(*found, strict=True)))
+        starts = np.cumsum(np.concatenate([[0], *sizes]), dtype=np.int64)
+        return np.concatenate(order), starts, which
+
+    def _find(
+        self, where: FloatArray, points: FloatArray, sites: IntArray, task: int
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return neighbours (r, m) of places (r, d), and how many each has."""
+        wide = self.most if self.near.distance_decides else int(np.ceil(WIDER * self.most))
+        found = []
+        for tree, start in zip(self.trees, self.near.sample.offsets, strict=False):
+            _, index = tree.query(where, k=np.arange(1, min(wide, tree.n) + 1))
+            found.append((index + start).astype(np.int32))
+        candidates = np.concatenate(found, axis=1)
+        return choose(self.near, points, sites, task, candidates, self.most)
+
+    def _reach(
+        self,
+        middle: FloatArray,
+        neighbours: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int32],
+    ) -> FloatArray:
+        """Return how far (r,) the neighbours of every task reach; a task that is all there, any."""
+        offsets = self.near.sample.offsets
+        away = np.linalg.norm(self.near.places[neighbours] - middle[:, None], axis=2)
+        there = np.arange(neighbours.shape[1]) < counts[:, None]
+        reach = np.full(len(middle), np.inf)
+        for first, last in itertools.pairwise(offsets):
+            own = there & (neighbours >= first) & (neighbours < last)
+            some = (own.sum(axis=1) > 0) & (own.sum(axis=1) < last - first)
+            reach[some] = np.minimum(reach, np.where(own, away, 0.0).max(axis=1))[some]
+        return reach
+
+    @staticmethod
+    def _terms(neighbours: npt.NDArray[np.int32], counts: npt.NDArray[np.int32]) -> Terms:
+        size = len(counts)
+        return Terms(np.arange(size), np.ones(size), np.ascontiguousarray(neighbours), counts)
+
+
+def search_of(process: Process, theta: FloatArray, sample: Sample, most: int) -> Search:
+    """Prepare a sample for searches at theta."""
+    near = Near.of(process, theta, sample)
+    trees = tuple(tree_of(near.places[sample.task(i)]) for i in range(sample.tasks))
+    return Search(near, trees, min(most, sample.size))
