@@ -12,6 +12,7 @@ import pytest
 import reference
 import xarray as xr
 
+from xcopula.arguments import check_integer
 from xcopula.fitting.optimiser import minimise
 from xcopula.marginals import LogNormal, Normal
 from xcopula.methods import (
@@ -25,7 +26,7 @@ from xcopula.methods import (
     resolve_method,
 )
 from xcopula.methods import committee as committee_module
-from xcopula.methods.contract import check_integer, is_labelled
+from xcopula.methods.contract import is_labelled
 from xcopula.methods.observed import unexplained
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers import SOLVERS, Conditioned, Cost, Exact

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import kolmogorov
 
+from xcopula.arguments import check_integer
 from xcopula.fitting.request import as_names, check_structures, input_groups
 from xcopula.fitting.selection import Alone, starting_law
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
@@ -18,9 +19,8 @@ from xcopula.labels.observations import observe
 from xcopula.labels.variables import Data
 from xcopula.marginals import MARGINALS, Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.methods.contract import check_integer
 from xcopula.model.record import Candidate
-from xcopula.solvers import Solver, resolve_solver
+from xcopula.solvers import Solver, resolve_solver, settle
 from xcopula.warn import shown
 
 __all__ = ["compare", "format_comparison"]
@@ -70,14 +70,15 @@ def compare(
         raise ValueError(f"`variables` names each variable once, found {names}. Name one at least.")
     families = [resolve_kernel(k) for k in _several("kernels", kernels)]
     laws = [_constant(resolve_marginal(m)) for m in _several("marginals", marginals)]
-    structures, solving = check_integer("structures", structures, least=1), resolve_solver(solver)
+    structures, asked = check_integer("structures", structures, least=1), resolve_solver(solver)
     observations = observe(data, names, coords, ard=ard)
     check_structures(observations, structures)
     groups = input_groups(observations)
     shape = (len(names), len(families), len(laws))
     tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
     for i in range(len(names)):
-        alone = Alone(observations.sample.select([i]), groups, structures, solving)
+        sample = observations.sample.select([i])
+        alone = Alone(sample, groups, structures, settle(asked, [sample.sizes]))
         for m, law in enumerate(laws):
             start = starting_law(law, alone.sample.values)
             for k, kernel in enumerate(families if start is not None else ()):

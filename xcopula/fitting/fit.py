@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arguments import check_flag
 from xcopula.fitting.interruption import stop_together
-from xcopula.fitting.request import Callback, Request, check_flag, check_names, check_thin
+from xcopula.fitting.request import Callback, Request, check_names, check_thin
 from xcopula.fitting.steps import (
     Fitted,
     Tables,
@@ -92,9 +93,11 @@ def fit(
         "dtc", "fitc" and "pitc" are sparse, with inducing points; "bcm" is a committee of blocks
         of data; "cokriging" has normal laws, an LMC and unknown means. An object of
         :mod:`xcopula.methods` carries options, such as ``Transductive(weights="stacked")``.
-    solver : {"auto", "exact"} or Solver
-        How a Gaussian sample is evaluated and conditioned: a name, or an object of
-        :mod:`xcopula.solvers`.
+    solver : {"auto", "exact", "neighbours"} or Solver
+        How a Gaussian sample is evaluated and conditioned: "exact" by its whole covariance, for
+        some thousand values; "neighbours" each value given a few others, for any number. "auto"
+        takes the exact one up to 4,000 values of a sub-model. An object of
+        :mod:`xcopula.solvers` carries options, such as ``Neighbours(neighbours=40)``.
     marginals : str, Marginal or mapping
         Marginal law of every variable, or of each by name: "auto", "normal", "lognormal",
         "exponential", "gev", "gamma", "t", "parzen", or a law of one's own. One that varies is
@@ -260,6 +263,7 @@ def _assemble(
         observations=observations,
         process=fitted.process,
         theta=fitted.theta,
+        prepared=fitted.prepared,
         method=request.method,
         solver=request.solver,
         log_likelihood=fitted.log_likelihood,

@@ -48,18 +48,20 @@ def minimise(
     iterations: int = _MAX_ITERATIONS,
     optimizer: str = "l-bfgs",
     seed: int = 0,
+    gain: float = _TOLERANCE,
 ) -> Optimum:
     """Minimise in a box; ``progress(iteration, value, theta)`` is called at each iteration.
 
+    Two iterations in a row that gain less than ``gain`` nats are the last.
     Where the function is infinite (a value left its law's support, a matrix was not positive
     definite) the search meets a wall that leads back to the best point so far. A search that met
     nothing but walls has not converged.
     """
-    walled = _Walled(objective, start, bounds, progress)
+    walled = _Walled(objective, start, bounds, progress, gain)
     result = OPTIMIZERS[optimizer](walled, iterations, seed)
     converged, message = bool(result.success), str(result.message)
     if walled.settled:
-        converged, message = True, f"two iterations gained less than {_TOLERANCE:g} nats each"
+        converged, message = True, f"two iterations gained less than {gain:g} nats each"
     if not np.isfinite(walled.value):
         converged, message = False, "the likelihood is zero at every point that was tried"
     return Optimum(walled.theta, walled.value, converged, message, walled.evaluations)
@@ -84,8 +86,9 @@ class _Walled:
         start: FloatArray,
         bounds: FloatArray,
         progress: Progress | None,
+        gain: float,
     ) -> None:
-        self.objective, self.progress = objective, progress
+        self.objective, self.progress, self.gain = objective, progress, gain
         self.start = self.theta = np.clip(start, bounds[:, 0], bounds[:, 1])
         self.unit = units(bounds)
         self.box = (bounds - self.start[:, None]) / self.unit[:, None]
@@ -121,7 +124,7 @@ class _Walled:
     def report(self, *_: object) -> None:
         """Count an iteration; two in a row that gain next to nothing are the last."""
         self.count()
-        small = self.last - self.value < _TOLERANCE
+        small = self.last - self.value < self.gain
         self.settled = small and self.small
         self.last, self.small = self.value, small
         if self.settled:
@@ -204,6 +207,7 @@ def minimise_from(
     scout: bool = False,
     optimizer: str = "l-bfgs",
     seed: int = 0,
+    gain: float = _TOLERANCE,
 ) -> Optimum:
     """Look at each start for a few iterations, then follow the best one to convergence.
 
@@ -225,6 +229,7 @@ def minimise_from(
             iterations=iterations,
             optimizer=optimizer,
             seed=seed,
+            gain=gain,
         )
 
     if len(starts) == 1:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arguments import check_integer
 from xcopula.fitting.optimiser import OPTIMIZERS
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
 from xcopula.kernels.covariance import COUPLINGS, NOISES, Covariance, InputGroup
@@ -18,15 +19,13 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
 from xcopula.methods import Method, resolve_method
-from xcopula.methods.contract import check_integer
-from xcopula.solvers import Solver, resolve_solver
+from xcopula.solvers import resolve_solver
 from xcopula.warn import shown
 
 __all__ = [
     "Callback",
     "Request",
     "as_names",
-    "check_flag",
     "check_names",
     "check_structures",
     "check_thin",
@@ -43,7 +42,8 @@ class Request:
     Attributes
     ----------
     method : Method
-    solver : Solver
+    solver : Solver or None
+        None to choose one by the sizes of the sub-models.
     laws : tuple
         Marginal law of each variable; None to choose one.
     kernels : tuple
@@ -59,7 +59,7 @@ class Request:
     """
 
     method: Method
-    solver: Solver
+    solver: Any
     laws: tuple[Law | None, ...]
     kernels: tuple[Kernel | None, ...]
     coupling: str
@@ -191,13 +191,6 @@ def check_thin(thin: Any) -> Any:
     if isinstance(thin, Mapping):
         return {dim: check_integer("thin", step, least=1) for dim, step in thin.items()}
     return None if thin is None else check_integer("thin", thin, least=1)
-
-
-def check_flag(name: str, value: object) -> bool:
-    """Return True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"`{name}` is True or False, found {shown(value)}.")
-    return bool(value)
 
 
 def check_structures(observations: Observations, structures: int) -> None:

@@ -8,29 +8,33 @@ outlier distorts every prediction near it, however good the likelihood.
 
 from __future__ import annotations
 
-import functools
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.errors import SupportError
+from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.interruption import interruptible
-from xcopula.fitting.optimiser import Objective, minimise
+from xcopula.fitting.optimiser import Objective, Optimum
+from xcopula.fitting.stages import minimise_in_stages
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, check_law, fit_law
+from xcopula.methods.part import Part
 from xcopula.model.record import EXTREME_SCORE, Candidate
 from xcopula.process import Process, Sample, Scores, scores
-from xcopula.solvers import Solver
+from xcopula.solvers import Sequential, Solver
 
 __all__ = [
     "Alone",
+    "length_parameters",
     "penalised",
     "select",
     "select_shared",
     "shortlist",
+    "some_terms",
     "starting_law",
     "starting_point",
 ]
@@ -42,6 +46,10 @@ _FIRST_KERNEL = "matern32"
 # Laws this close to the best in AIC are worth a second look, but not more than so many.
 _CLOSE_AIC = 20.0
 _SHORTLIST = 3
+# So are those within so many standard errors of their difference, where terms stand for others.
+_CLOSE_ERRORS = 2.0
+# Terms of the likelihood that stand for all.
+_TERMS = 4000
 
 
 def penalised(
@@ -90,34 +98,79 @@ class Alone:
         process = self.process(kernel, marginal)
         if start is None:
             start = starting_point(process.covariance)
-        theta = process.join(start)
-        structure = self.solver.prepare(process, theta, self.sample)
-        objective = functools.partial(self.solver.objective, process, self.sample, structure)
-        target = interruptible(penalised(process, objective), self.ticket)
-        optimum = minimise(target, theta, process.bounds())
-        return self.judge(kernel, process, optimum.theta)
+        fit = minimise_in_stages(
+            lambda theta, terms: self.objective(process, self.part(process, theta, terms)),
+            [process.join(start)],
+            process.bounds(),
+            terms=self.terms,
+            lengths=length_parameters(process),
+            anew=isinstance(self.solver, Sequential),
+            whole=False,
+        )
+        return self._candidate(kernel, process, fit.optimum)
+
+    @property
+    def terms(self) -> int | None:
+        """How many terms of the likelihood stand for all; None where all are evaluated."""
+        return some_terms(self.solver, self.sample, _TERMS)
+
+    def part(self, process: Process, theta: FloatArray, terms: int | None) -> Part:
+        """Return the sample, or a part that stands for it, as a model."""
+        return Part.of(self.solver, process, theta, self.sample, terms=terms)
+
+    def objective(self, process: Process, part: Part) -> Objective:
+        """Return what is minimised; it stops when the fit that it belongs to does."""
+        whole = penalised(process, lambda theta: part.objective(process, theta))
+        return interruptible(whole, self.ticket)
 
     def judge(self, kernel: Kernel, process: Process, theta: FloatArray) -> Candidate:
         """Return a candidate at given parameters."""
+        value, _ = self.objective(process, self.part(process, theta, self.terms))(theta)
+        return self._candidate(kernel, process, Optimum(theta, value, True, "", 1))
+
+    def _candidate(self, kernel: Kernel, process: Process, optimum: Optimum) -> Candidate:
+        theta = optimum.theta
         _, (fitted,) = process.split(theta)
-        structure = self.solver.prepare(process, theta, self.sample)
-        nll, _ = self.solver.objective(process, self.sample, structure, theta)
+        nll = optimum.value + process.log_prior(theta)[0]
         return Candidate(
             kernel=kernel,
             marginal=fitted,
             theta=theta,
             log_likelihood=-nll,
             aic=2.0 * (nll + process.covariance.size + fitted.dof),
-            largest_score=float(np.abs(process.scores(theta, self.sample)).max()),
+            largest_score=largest_score(fitted, self.sample),
         )
 
     def scores(self, candidate: Candidate) -> Scores:
         """Score the candidate's leave-one-out predictions."""
         process = self.process(candidate.kernel, candidate.marginal)
-        structure = self.solver.prepare(process, candidate.theta, self.sample)
-        conditioned = self.solver.condition(process, self.sample, structure, candidate.theta)
+        conditioned = self.part(process, candidate.theta, None).condition(process, candidate.theta)
         law = candidate.marginal.at(self.sample.covariates_of(0))
         return scores(conditioned.leave_one_out(), law, self.sample.values)
+
+
+def some_terms(solver: Solver, sample: Sample, terms: int) -> int | None:
+    """Return how many terms stand for all of a sample; None where that would save little."""
+    return terms if isinstance(solver, Sequential) and sample.size > 2 * terms else None
+
+
+def length_parameters(process: Process) -> IntArray:
+    """Return where the length scales, and the scales of columns, stand in theta."""
+    theta = np.arange(process.covariance.size)
+    parts = [process.covariance.part(theta, name).ravel() for name in ("length", "scaling")]
+    return np.concatenate(parts)
+
+
+def largest_score(law: Marginal, sample: Sample) -> float:
+    """Return the largest absolute normal score of a task alone.
+
+    A law that does not vary increases: the ends of the sample have it.
+    """
+    if law.fields:
+        z = law.at(sample.covariates_of(0)).to_normal(sample.values)
+    else:
+        z = law.to_normal(np.array([sample.values.min(), sample.values.max()]))
+    return float(np.abs(z).max())
 
 
 def starting_law(
@@ -138,7 +191,8 @@ def starting_law(
     check_law(marginal)
     bound = marginal if covariates is None else marginal.at(covariates)
     # A value at the very end of a support, such as a zero, has no finite score.
-    return marginal if np.isfinite(bound.to_normal(values)).all() else None
+    ends = values if marginal.fields else np.array([values.min(), values.max()])
+    return marginal if np.isfinite(bound.to_normal(ends)).all() else None
 
 
 def starting_point(covariance: Covariance) -> FloatArray:
@@ -172,6 +226,7 @@ def select(
     choice = list(KERNELS.values()) if kernels is None else list(kernels)
     first = KERNELS[_FIRST_KERNEL] if KERNELS[_FIRST_KERNEL] in choice else choice[0]
     candidates: list[Candidate] = []
+    failure: NotPositiveDefiniteError | None = None
     start: FloatArray | None = None
     sample = alone.sample
     covariates = sample.covariates_of(0)
@@ -182,9 +237,15 @@ def select(
         marginal = starting_law(law, sample.values, covariates, labels)
         if marginal is None:
             continue
-        candidate = part.fit(first, marginal, start)
+        try:
+            candidate = part.fit(first, marginal, start)
+        except NotPositiveDefiniteError as error:
+            failure = error
+            continue
         candidates.append(_of_all(candidate, sample, part, marginal))
         start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
+    if failure and not candidates:
+        raise failure
     if not candidates:
         raise SupportError(
             "No marginal law gives all values a finite score. Choose one with wider support "
@@ -193,8 +254,10 @@ def select(
     best = min(candidates, key=lambda c: c.rank)
     for kernel in choice:
         if kernel != first:
-            candidate = part.fit(kernel, best.marginal, start)
-            candidates.append(_of_all(candidate, sample, part, best.marginal))
+            # A kernel that is too smooth for its sites is no candidate.
+            with contextlib.suppress(NotPositiveDefiniteError):
+                candidate = part.fit(kernel, best.marginal, start)
+                candidates.append(_of_all(candidate, sample, part, best.marginal))
     return sorted(candidates, key=lambda c: c.rank)
 
 
@@ -205,14 +268,11 @@ def _of_all(candidate: Candidate, sample: Sample, part: Alone, law: Marginal) ->
     """
     if part.sample is sample:
         return candidate
-    covariates = sample.covariates_of(0)
-    z = candidate.marginal.at(covariates).to_normal(sample.values)
-    if not np.isfinite(z).all():
+    if not np.isfinite(largest_score(candidate.marginal, sample)):
         theta = candidate.theta.copy()
         theta[theta.size - law.theta.size :] = law.theta
         candidate = part.judge(candidate.kernel, part.process(candidate.kernel, law), theta)
-        z = law.at(covariates).to_normal(sample.values)
-    return replace(candidate, largest_score=float(np.abs(z).max()))
+    return replace(candidate, largest_score=largest_score(candidate.marginal, sample))
 
 
 def _options(marginals: Iterable[Law] | None) -> Iterator[tuple[Law, bool]]:

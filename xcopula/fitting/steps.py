@@ -6,10 +6,10 @@ observations -> step one, each task alone -> choice of kernels and laws -> (pair
 
 from __future__ import annotations
 
-import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,23 +17,28 @@ import numpy.typing as npt
 from xcopula.errors import SupportError
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.interruption import interruptible
-from xcopula.fitting.optimiser import Objective, Optimum, minimise_from, units
+from xcopula.fitting.optimiser import Objective, Optimum, units
 from xcopula.fitting.request import Request, check_structures, input_groups
 from xcopula.fitting.selection import (
     Alone,
+    length_parameters,
     penalised,
     select,
     select_shared,
     shortlist,
+    some_terms,
     starting_point,
 )
+from xcopula.fitting.stages import Staged, minimise_in_stages
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
 from xcopula.marginals import Law, Marginal, Recipe, check_law, fit_law
+from xcopula.methods.part import Part
 from xcopula.model.record import Candidate, LawTrial
 from xcopula.process import Moments, Process, Sample, scores
+from xcopula.solvers import Sequential, settle
 
 __all__ = ["Fitted", "begin", "choose", "fit_alone", "fit_pair", "fit_together"]
 
@@ -46,6 +51,10 @@ _log = logging.getLogger("xcopula")
 _RESTART_SPREAD = 0.7
 # Step one, which only suggests where to start, looks at no more values of a variable.
 _MOST_ALONE = 2000
+# Terms of a likelihood that stand for all: of a pair, and of all variables.
+_PAIR_TERMS, _TERMS = 4000, 10_000
+# Laws of the primary are compared by so many left-out values at most.
+_MOST_LEFT_OUT = 2000
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,8 @@ class Fitted:
     process : Process
     optimum : Optimum
         Its value includes weak priors.
+    prepared : ndarray
+        The parameters that the method's last structure was made for.
     log_likelihood : float
         Without them.
     law_trials : tuple of LawTrial
@@ -64,6 +75,7 @@ class Fitted:
 
     process: Process
     optimum: Optimum
+    prepared: FloatArray
     log_likelihood: float
     law_trials: tuple[LawTrial, ...] = ()
 
@@ -79,9 +91,16 @@ def begin(observations: Observations, request: Request) -> Request:
         lambda what, given: to_points(what, given, observations), observations.names
     )
     check_structures(observations, request.structures)
-    check_cost(observations, method, request.solver, request.max_hours)
-    fitted: list[Law | None] = []
     sample = observations.sample
+    solver = settle(request.solver, method.submodels(sample.sizes))
+    if method.needs_joint and isinstance(solver, Sequential):
+        raise ValueError(
+            f"The anchors of {method!r} need the joint law of many places, which "
+            f"solver={solver.name!r} does not have. Use anchors='auto', or solver='exact' on fewer "
+            "data."
+        )
+    check_cost(observations, method, solver, request.max_hours)
+    fitted: list[Law | None] = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:
             fitted.append(law)  # one of several families: to be chosen
@@ -100,7 +119,7 @@ def begin(observations: Observations, request: Request) -> Request:
         if law is not None:
             _check_scores(name, law.at(sample.covariates_of(i)), values)
         fitted.append(law)
-    return replace(request, laws=tuple(fitted), method=method)
+    return replace(request, laws=tuple(fitted), method=method, solver=solver)
 
 
 def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
@@ -120,7 +139,7 @@ def fit_alone(observations: Observations, request: Request, task: int) -> tuple[
     kernel, law = request.kernels[task], request.laws[task]
     sample = observations.sample.select([task])
     rows = None
-    if sample.size > _MOST_ALONE:
+    if sample.size > _MOST_ALONE and not isinstance(request.solver, Sequential):
         rng = np.random.default_rng(request.seed)
         rows = np.sort(rng.permutation(sample.size)[:_MOST_ALONE])
     candidates = select(
@@ -151,20 +170,33 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
     process, theta = _suggest(covariance, chosen, sample)
     _, own = process.with_tasks((0,))
     free = np.setdiff1d(np.arange(process.size), own)
-    solver = request.solver
-    structure = solver.prepare(process, theta, sample)
-    whole = penalised(process, functools.partial(solver.objective, process, sample, structure))
 
-    def restricted(part: FloatArray) -> tuple[float, FloatArray]:
+    def filled(part: FloatArray) -> FloatArray:
         point = theta.copy()
         point[free] = part
-        value, gradient = whole(point)
-        return value, gradient[free]
+        return point
 
-    optimum = _from_starts(restricted, theta[free], process.bounds()[free], request)
-    point = theta.copy()
-    point[free] = optimum.theta
-    return replace(optimum, theta=point)
+    def prepare(at: FloatArray, terms: int | None) -> Objective:
+        given = int(isinstance(request.solver, Sequential))
+        part = Part.of(request.solver, process, filled(at), sample, given=given, terms=terms)
+        whole = penalised(process, lambda point: part.objective(process, point))
+
+        def restricted(some: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = whole(filled(some))
+            return value, gradient[free]
+
+        return restricted
+
+    optimum = _in_stages(
+        prepare,
+        theta[free],
+        process.bounds()[free],
+        request,
+        terms=some_terms(request.solver, sample, _PAIR_TERMS),
+        lengths=np.flatnonzero(np.isin(free, length_parameters(process))),
+        whole=False,
+    ).optimum
+    return replace(optimum, theta=filled(optimum.theta))
 
 
 def fit_together(
@@ -198,34 +230,55 @@ class _Together:
     def __init__(self, sample: Sample, request: Request, *, settled: bool) -> None:
         # Pairs have had their restarts; a single task has nothing that step one has not seen.
         self.sample, self.settled = sample, settled
+        self._last: tuple[Any, Any] | None = None
         self.request, self.method = request, request.method
 
     def fit(self, process: Process, start: FloatArray, *, scout: bool = False) -> Fitted:
-        """Maximise the likelihood from a start."""
-        structure = self.method.prepare(self.request.solver, process, start, self.sample)
-        objective = functools.partial(self.method.objective, process, self.sample, structure)
+        """Maximise the likelihood from a start; a scout takes a few steps only."""
         limited = replace(self.request, restarts=0) if scout or self.settled else self.request
-        optimum = _from_starts(
-            penalised(process, objective), start, process.bounds(), limited, scout=scout
+        staged = _in_stages(
+            lambda theta, terms: self._objective(process, self._prepare(process, theta, terms)),
+            start,
+            process.bounds(),
+            limited,
+            terms=some_terms(self.request.solver, self.sample, _TERMS),
+            lengths=length_parameters(process),
+            whole=not scout,
+            scout=scout,
         )
-        return self.judge(process, optimum)
+        return _fitted(process, staged)
 
     def judge(self, process: Process, optimum: Optimum) -> Fitted:
-        """Evaluate the likelihood, without priors, where the optimiser ended."""
+        """Evaluate the likelihood at given parameters."""
         theta = optimum.theta
-        structure = self.method.prepare(self.request.solver, process, theta, self.sample)
-        nll, _ = self.method.objective(process, self.sample, structure, theta)
-        return Fitted(process, optimum, -nll)
+        value, _ = self._objective(process, self._prepare(process, theta))(theta)
+        return _fitted(process, Staged(replace(optimum, value=value), theta))
+
+    def _prepare(self, process: Process, theta: FloatArray, terms: int | None = None) -> Any:
+        """Prepare the sample, but not the same way twice in a row."""
+        key = (process.covariance, theta.tobytes(), terms)
+        if self._last is None or self._last[0] != key:
+            solver = self.request.solver
+            structure = self.method.prepare(solver, process, theta, self.sample, terms=terms)
+            self._last = (key, structure)
+        return self._last[1]
+
+    def _objective(self, process: Process, structure: Any) -> Objective:
+        return penalised(
+            process, lambda point: self.method.objective(process, self.sample, structure, point)
+        )
 
     def crps(self, fitted: Fitted) -> float:
-        """Return the mean leave-one-out CRPS of the primary."""
-        process, theta = fitted.process, fitted.theta
-        structure = self.method.prepare(self.request.solver, process, theta, self.sample)
-        conditioned = self.method.condition(process, self.sample, structure, theta)
-        own = self.sample.task(0)
-        moments = Moments(*(part[own] for part in conditioned.leave_one_out()))
-        law = process.laws(theta, self.sample)[0]
-        return float(scores(moments, law, self.sample.values[own]).crps.mean())
+        """Return the mean CRPS of the primary's values, each left out."""
+        process, theta, sample = fitted.process, fitted.theta, self.sample
+        conditioned = self.method.condition(
+            process, sample, self._prepare(process, fitted.prepared), theta
+        )
+        size = sample.sizes[0]
+        some = np.linspace(0, size, min(size, _MOST_LEFT_OUT), endpoint=False).astype(np.int64)
+        law = process.split(theta)[1][0].at(sample.covariates_of(0)[some])
+        moments = Moments(*(part[some] for part in conditioned.leave_one_out()))
+        return float(scores(moments, law, sample.values[some]).crps.mean())
 
     def choose_law(self, first: Fitted, laws: list[Marginal]) -> Fitted:
         """Let laws of the primary that are close to the chosen one compete in the whole model.
@@ -238,7 +291,8 @@ class _Together:
         for law in laws:
             if law.name != marginals[0].name:
                 process = Process(first.process.covariance, (law, *marginals[1:]))
-                tried.append(self.fit(process, process.join(covariance_theta), scout=True))
+                trial = self.fit(process, process.join(covariance_theta), scout=True)
+                tried.append(replace(trial, prepared=first.prepared))
         if len(tried) == 1:
             return first
         trials = [
@@ -275,25 +329,35 @@ def _joined(pairs: Sequence[Optimum], theta: FloatArray) -> Optimum:
     )
 
 
-def _from_starts(
-    objective: Objective,
+def _fitted(process: Process, staged: Staged) -> Fitted:
+    optimum = staged.optimum
+    log_likelihood = -optimum.value - process.log_prior(optimum.theta)[0]
+    return Fitted(process, optimum, staged.prepared, log_likelihood)
+
+
+def _in_stages(
+    prepare: Callable[[FloatArray, int | None], Objective],
     start: FloatArray,
     bounds: FloatArray,
     request: Request,
     *,
     scout: bool = False,
-) -> Optimum:
+    **stages: Any,
+) -> Staged:
+    """Minimise from a start, and from others around it, as was asked of the fit."""
     rng = np.random.default_rng(request.seed)
     spread = _RESTART_SPREAD * units(bounds)
     others = [start + spread * rng.normal(size=start.size) for _ in range(request.restarts)]
-    return minimise_from(
-        interruptible(objective, request.ticket),
+    return minimise_in_stages(
+        lambda theta, terms: interruptible(prepare(theta, terms), request.ticket),
         [start, *others],
         bounds,
+        anew=isinstance(request.solver, Sequential) and not scout,
         progress=request.progress(),
         scout=scout,
         optimizer=request.optimizer,
         seed=request.seed,
+        **stages,
     )
 
 

@@ -16,7 +16,7 @@ from xcopula.jit.anchored import combine_conditionals
 from xcopula.linalg import cholesky, solve_lower
 from xcopula.methods.partition import spread
 from xcopula.process import Moments, Sample, Targets, number_sites
-from xcopula.solvers import Gaussian
+from xcopula.solvers import Joint
 from xcopula.solvers.batches import batches
 
 __all__ = ["MOST_ANCHORS", "Anchored", "anchor", "choose_anchors", "usable_anchors"]
@@ -65,7 +65,7 @@ class Anchored:
     shift: FloatArray  # (m,): combined mean of the anchors in those coordinates
 
     def moments(
-        self, models: tuple[Gaussian, ...], targets: Targets, rest: FloatArray, *, nugget: bool
+        self, models: tuple[Joint, ...], targets: Targets, rest: FloatArray, *, nugget: bool
     ) -> Moments:
         """Return the combined moments of the primary; ``rest`` (m,) is combined by nobody."""
         mean, variance = np.empty(targets.size), np.empty(targets.size)
@@ -85,7 +85,7 @@ class Anchored:
         return Moments(mean, np.maximum(variance, 0.0) + rest)
 
     def _conditionals(
-        self, models: tuple[Gaussian, ...], batch: Targets, nugget: bool
+        self, models: tuple[Joint, ...], batch: Targets, nugget: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each sub-model's law of the batch given the anchors."""
         gains = np.empty((batch.size, len(models), self.points.size))
@@ -103,7 +103,7 @@ class Anchored:
         return gains, intercepts, variances
 
 
-def anchor(models: tuple[Gaussian, ...], coefficients: FloatArray, points: Targets) -> Anchored:
+def anchor(models: tuple[Joint, ...], coefficients: FloatArray, points: Targets) -> Anchored:
     """Combine the sub-models' posteriors at the anchors, once for all cells."""
     count = points.size
     whitened, factors, inverses, means = [], [], [], []

@@ -19,12 +19,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.methods.contract import Method, check_integer
+from xcopula.arguments import check_integer
+from xcopula.methods.contract import Method
 from xcopula.methods.observed import unexplained
 from xcopula.methods.part import Part, condition_each, total
 from xcopula.methods.partition import by_cluster
 from xcopula.process import Moments, Process, Sample, Targets, keep_data
-from xcopula.solvers import Cost, Gaussian, Solver
+from xcopula.solvers import Gaussian, Solver
 
 __all__ = ["Committee", "Members"]
 
@@ -65,7 +66,13 @@ class Committee(Method):
         object.__setattr__(self, "blocks", check_integer("blocks", self.blocks, least=1))
 
     def prepare(
-        self, solver: Solver, process: Process, theta: FloatArray, sample: Sample
+        self,
+        solver: Solver,
+        process: Process,
+        theta: FloatArray,
+        sample: Sample,
+        *,
+        terms: int | None = None,
     ) -> Blocks:
         """Choose the blocks.
 
@@ -82,13 +89,15 @@ class Committee(Method):
                 f"committee needs at least {_FEWEST_SITES}. Use fewer blocks."
             )
         samples = [sample.take(block) for block in index]
-        return Blocks(index, tuple(Part.of(solver, process, theta, own) for own in samples))
+        most = terms and max(terms // self.blocks, 1)
+        parts = (Part.of(solver, process, theta, own, terms=most) for own in samples)
+        return Blocks(index, tuple(parts))
 
     def objective(
         self, process: Process, sample: Sample, structure: Blocks, theta: FloatArray
     ) -> tuple[float, FloatArray]:
         """Return the negative log-likelihood of independent blocks and its gradient."""
-        return total(structure.parts, [1.0] * len(structure.parts), process, theta)
+        return total(structure.parts, process, theta)
 
     def condition(
         self, process: Process, sample: Sample, structure: Blocks, theta: FloatArray
@@ -98,10 +107,9 @@ class Committee(Method):
         members = condition_each(structure.parts, process, theta)
         return Members(sample, members, structure.index, nugget)
 
-    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
-        """Estimate a model for each block of data."""
-        one = solver.cost([-(-sum(sizes) // self.blocks)])
-        return Cost(self.blocks * one.bytes, self.blocks * one.flops)
+    def submodels(self, sizes: Sequence[int]) -> list[list[int]]:
+        """Return a model for each block of data."""
+        return [[-(-n // self.blocks) for n in sizes]] * self.blocks
 
 
 @dataclass(frozen=True)

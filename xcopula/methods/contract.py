@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Conditioned, Cost, Solver
 
-__all__ = ["Locate", "Method", "check_integer", "is_labelled"]
+__all__ = ["Locate", "Method", "is_labelled"]
 
 FloatArray = npt.NDArray[np.float64]
 # Turns labelled points, whose name in messages comes first, into targets.
@@ -52,8 +51,20 @@ class Method(ABC):
     coupling: ClassVar[str | None] = None
 
     @abstractmethod
-    def prepare(self, solver: Solver, process: Process, theta: FloatArray, sample: Sample) -> Any:
-        """Return the structure of a sample, made for parameters near theta; it keeps the solver."""
+    def prepare(
+        self,
+        solver: Solver,
+        process: Process,
+        theta: FloatArray,
+        sample: Sample,
+        *,
+        terms: int | None = None,
+    ) -> Any:
+        """Return the structure of a sample, made for parameters near theta; it keeps the solver.
+
+        With ``terms`` about so many terms of each sub-model's likelihood stand for all, where its
+        solver is sequential.
+        """
 
     @abstractmethod
     def objective(
@@ -71,8 +82,17 @@ class Method(ABC):
         """Condition the process at theta on a sample."""
 
     @abstractmethod
+    def submodels(self, sizes: Sequence[int]) -> list[list[int]]:
+        """Return the sizes of the Gaussian sub-models, from the number of values of each task."""
+
     def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
         """Estimate an evaluation from the number of observations of each task."""
+        return Cost.total([solver.cost(own) for own in self.submodels(sizes)])
+
+    @property
+    def needs_joint(self) -> bool:
+        """Whether its options need the joint law of many places, which not every solver has."""
+        return False
 
     def labelled(self) -> Mapping[str, Any]:
         """Return the labelled points among the options, by the names of these."""
@@ -89,24 +109,3 @@ class Method(ABC):
 def is_labelled(points: object) -> bool:
     """Tell whether points carry labels, as a Dataset does."""
     return hasattr(points, "coords") and hasattr(points, "data_vars")
-
-
-def check_integer(name: str, value: object, *, least: int = 0) -> int:
-    """Return a whole number of any integer type.
-
-    Raises
-    ------
-    TypeError
-        If it is no whole number.
-    ValueError
-        If it is less than ``least``.
-    """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"`{name}` is an integer, found {value!r}.") from None
-    if number < least:
-        raise ValueError(f"`{name}` is at least {least}, found {number}.")
-    return number

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from xcopula.methods.contract import Method
 from xcopula.methods.part import Part
 from xcopula.process import Process, Sample
-from xcopula.solvers import Conditioned, Cost, Solver
+from xcopula.solvers import Conditioned, Solver
 
 __all__ = ["Full"]
 
@@ -31,9 +31,17 @@ class Full(Method):
 
     name: ClassVar[str] = "full"
 
-    def prepare(self, solver: Solver, process: Process, theta: FloatArray, sample: Sample) -> Part:
+    def prepare(
+        self,
+        solver: Solver,
+        process: Process,
+        theta: FloatArray,
+        sample: Sample,
+        *,
+        terms: int | None = None,
+    ) -> Part:
         """Prepare the one model there is."""
-        return Part.of(solver, process, theta, sample)
+        return Part.of(solver, process, theta, sample, terms=terms)
 
     def objective(
         self, process: Process, sample: Sample, structure: Part, theta: FloatArray
@@ -47,6 +55,6 @@ class Full(Method):
         """Condition the process at theta on all observations."""
         return structure.condition(process, theta)
 
-    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
-        """Estimate one model of all observations."""
-        return solver.cost(sizes)
+    def submodels(self, sizes: Sequence[int]) -> list[list[int]]:
+        """Return the one model of all observations."""
+        return [list(sizes)]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from xcopula.methods.parallel import in_parallel
 from xcopula.process import Process, Sample
-from xcopula.solvers import Gaussian, Solver
+from xcopula.solvers import Gaussian, Sequential, Solver
 
 __all__ = ["Part", "condition_each", "total"]
 
@@ -31,12 +31,15 @@ class Part:
         Its observations.
     structure : object
         What the solver made of them.
+    count : float
+        How often its likelihood counts.
     """
 
     solver: Solver
     tasks: tuple[int, ...]
     sample: Sample
     structure: Any
+    count: float = 1.0
 
     @classmethod
     def of(
@@ -46,12 +49,32 @@ class Part:
         theta: FloatArray,
         sample: Sample,
         tasks: tuple[int, ...] | None = None,
+        *,
+        count: float = 1.0,
+        given: int = 0,
+        terms: int | None = None,
     ) -> Part:
-        """Make the sub-model of some tasks of a sample; of all by default."""
+        """Make the sub-model of some tasks of a sample; of all by default.
+
+        Parameters
+        ----------
+        count : float
+            How often its likelihood counts.
+        given : int
+            So many of its tasks are given: their likelihood does not count. Only a solver that is
+            sequential can do that.
+        terms : int, optional
+            How many terms of the likelihood are to stand for all, if the solver is sequential.
+        """
         own = tuple(range(sample.tasks)) if tasks is None else tasks
         chosen = sample.select(own)
         sub, index = process.with_tasks(own)
-        return cls(solver, own, chosen, solver.prepare(sub, theta[index], chosen))
+        if not isinstance(solver, Sequential):
+            return cls(solver, own, chosen, solver.prepare(sub, theta[index], chosen), count)
+        if terms is not None and terms < chosen.size - chosen.offsets[given]:
+            some, structure = solver.subset(sub, theta[index], chosen, terms, given)
+            return cls(solver, own, some, structure, count)
+        return cls(solver, own, chosen, solver.prepare(sub, theta[index], chosen, given), count)
 
     def objective(self, process: Process, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return its negative log-likelihood, and the gradient by all of theta."""
@@ -69,18 +92,16 @@ class Part:
         return self.solver.condition(sub, self.sample, self.structure, theta[index])
 
 
-def total(
-    parts: Sequence[Part], counts: Sequence[float], process: Process, theta: FloatArray
-) -> tuple[float, FloatArray]:
+def total(parts: Sequence[Part], process: Process, theta: FloatArray) -> tuple[float, FloatArray]:
     """Add up the objectives of sub-models, each as often as it counts."""
-    counted = [(part, c) for part, c in zip(parts, counts, strict=True) if c != 0.0]
-    results = in_parallel(lambda part: part.objective(process, theta), [(p,) for p, _ in counted])
+    counted = [part for part in parts if part.count != 0.0]
+    results = in_parallel(lambda part: part.objective(process, theta), [(p,) for p in counted])
     if not all(np.isfinite(value) for value, _ in results):
         return np.inf, np.zeros(process.size)
     value, gradient = 0.0, np.zeros(process.size)
-    for (_, count), (nll, by_theta) in zip(counted, results, strict=True):
-        value += count * nll
-        gradient += count * by_theta
+    for part, (nll, by_theta) in zip(counted, results, strict=True):
+        value += part.count * nll
+        gradient += part.count * by_theta
     return value, gradient
 
 

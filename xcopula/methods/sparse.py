@@ -19,7 +19,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.methods.contract import Locate, Method, check_integer, is_labelled
+from xcopula.arguments import check_integer
+from xcopula.methods.contract import Locate, Method, is_labelled
 from xcopula.methods.lowrank import Blocks, LowRank, factorise, pull_back
 from xcopula.methods.partition import by_cluster, by_site, centres
 from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data
@@ -106,7 +107,13 @@ class Sparse(Method):
         return replace(self, inducing=tuple(each))
 
     def prepare(
-        self, solver: Solver, process: Process, theta: FloatArray, sample: Sample
+        self,
+        solver: Solver,
+        process: Process,
+        theta: FloatArray,
+        sample: Sample,
+        *,
+        terms: int | None = None,
     ) -> Inducing:
         """Choose inducing points and blocks, so that the likelihood is one function of theta."""
         clusters = max(1, round(sample.size / _BLOCK_SIZE))
@@ -148,6 +155,10 @@ class Sparse(Method):
         pieces = factorise(self.kind, process, sample, structure.points, structure.blocks, theta)
         w = process.scores(theta, sample)
         return Projected(self.kind, sample, pieces, pieces.solve(w[None])[0], w)
+
+    def submodels(self, sizes: Sequence[int]) -> list[list[int]]:
+        """Return none: no solver evaluates a sparse model."""
+        return []
 
     def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
         """Estimate covariances of all observations with the inducing points."""

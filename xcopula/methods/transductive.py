@@ -12,6 +12,7 @@ then never knows less than the single task, and the combined precision is positi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -19,6 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arguments import check_flag
 from xcopula.methods.anchors import Anchored, anchor, choose_anchors, usable_anchors
 from xcopula.methods.combination import WEIGHTS, Combination, calibrate, combine
 from xcopula.methods.contract import Locate, Method, is_labelled
@@ -26,7 +28,7 @@ from xcopula.methods.observed import unexplained, untold
 from xcopula.methods.parallel import in_parallel
 from xcopula.methods.part import Part, condition_each, total
 from xcopula.process import Moments, Process, Sample, Targets, keep_data
-from xcopula.solvers import Cost, Gaussian, Solver
+from xcopula.solvers import Gaussian, Joint, Sequential, Solver
 
 __all__ = ["Combined", "Transductive"]
 
@@ -86,8 +88,7 @@ class Transductive(Method):
                 f"Unknown anchors {self.anchors!r}. Choose 'auto', 'block', None, or give a "
                 "Dataset of points with the model's coordinates."
             )
-        if not isinstance(self.polish, bool | np.bool_):
-            raise TypeError(f"`polish` is True or False, found {self.polish!r}.")
+        check_flag("polish", self.polish)
 
     def labelled(self) -> Mapping[str, Any]:
         """Return the anchors, if they carry labels."""
@@ -99,18 +100,32 @@ class Transductive(Method):
             return self
         return replace(self, anchors=locate("anchors", self.anchors))
 
-    def prepare(self, solver: Solver, process: Process, theta: FloatArray, sample: Sample) -> Parts:
-        """Prepare the primary alone, then each pair."""
+    def prepare(
+        self,
+        solver: Solver,
+        process: Process,
+        theta: FloatArray,
+        sample: Sample,
+        *,
+        terms: int | None = None,
+    ) -> Parts:
+        """Prepare the primary alone, then each pair.
+
+        The primary counts once in all. A sequential solver takes the primary as given in a pair;
+        else each pair has the primary in it, and the primary alone is taken off again.
+        """
         pairs = [(0, i) for i in range(1, sample.tasks)]
-        return tuple(Part.of(solver, process, theta, sample, t) for t in [(0,), *pairs])
+        given = int(isinstance(solver, Sequential))
+        counts = 1.0 if given or not pairs else 1.0 - len(pairs)
+        most = terms and max(terms // sample.tasks, 1)
+        make = functools.partial(Part.of, solver, process, theta, sample, terms=most)
+        return (make((0,), count=counts), *(make(pair, given=given) for pair in pairs))
 
     def objective(
         self, process: Process, sample: Sample, structure: Parts, theta: FloatArray
     ) -> tuple[float, FloatArray]:
         """Return the negative composite log-likelihood and its gradient."""
-        # Each pair counts once; the single task as often as makes the primary count once in all.
-        pairs = len(structure) - 1
-        return total(structure, [1.0 - pairs if pairs else 1.0, *[1.0] * pairs], process, theta)
+        return total(structure, process, theta)
 
     def condition(
         self, process: Process, sample: Sample, structure: Parts, theta: FloatArray
@@ -146,21 +161,30 @@ class Transductive(Method):
     def _by_block(self) -> bool:
         return isinstance(self.anchors, str) and self.anchors == "block"
 
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.anchors, str) and self.anchors == "auto"
+
     def _anchor(
         self, models: tuple[Gaussian, ...], rule: Combination, sample: Sample
     ) -> Anchored | None:
-        if self.anchors is None or self._by_block:
+        joint = _joint(models)
+        if self.anchors is None or self._by_block or len(joint) < len(models):
             return None
         if isinstance(self.anchors, Targets):
             points = usable_anchors(self.anchors, sample)
         else:
             points = choose_anchors(sample)
-        return anchor(models, rule.coefficients, points) if points.size else None
+        return anchor(joint, rule.coefficients, points) if points.size else None
 
-    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
-        """Estimate the primary alone and with each secondary; all are kept for prediction."""
-        each = [solver.cost(sizes[:1]), *(solver.cost([sizes[0], n]) for n in sizes[1:])]
-        return Cost(sum(c.bytes for c in each), sum(c.flops for c in each))
+    def submodels(self, sizes: Sequence[int]) -> list[list[int]]:
+        """Return the primary alone and with each secondary; all are kept for prediction."""
+        return [list(sizes[:1]), *([sizes[0], n] for n in sizes[1:])]
+
+    @property
+    def needs_joint(self) -> bool:
+        """Whether anchors were asked for."""
+        return not (self.anchors is None or self._automatic)
 
 
 @dataclass(frozen=True)
@@ -238,14 +262,16 @@ class Combined:
             m.with_scores(np.concatenate([scores[self.sample.task(i)] for i in own]))
             for m, own in zip(self.models, tasks, strict=True)
         )
-        anchors = self.anchors and anchor(models, self.rule.coefficients, self.anchors.points)
+        anchors = self.anchors and anchor(
+            _joint(models), self.rule.coefficients, self.anchors.points
+        )
         return replace(self, models=models, anchors=anchors)
 
     def _combine(self, targets: Targets, rest: FloatArray, *, nugget: bool) -> Moments:
         if self.block:
             return self._block_moments(targets, rest, nugget)
         if self.anchors is not None:
-            return self.anchors.moments(self.models, targets, rest, nugget=nugget)
+            return self.anchors.moments(_joint(self.models), targets, rest, nugget=nugget)
         return combine(self.rule, *self._each(targets, nugget), rest)
 
     def _each(self, targets: Targets, nugget: bool) -> tuple[FloatArray, FloatArray]:
@@ -265,7 +291,7 @@ class Combined:
         np.fill_diagonal(same, True)
         apart = np.where(same, rest, 0.0) - _KNOWN * np.eye(size)
         precision, pull = np.zeros((size, size)), np.zeros(size)
-        for coefficient, model in zip(self.rule.coefficients, self.models, strict=True):
+        for coefficient, model in zip(self.rule.coefficients, _joint(self.models), strict=True):
             mean, white = model.whiten(targets, nugget=nugget)
             covariance = model.prior(targets, targets, nugget=nugget)
             # A cell that is no site of the data has a nugget of its own.
@@ -276,6 +302,11 @@ class Combined:
             pull += coefficient * (inverse @ mean)
         combined = np.linalg.inv(precision)
         return Moments(combined @ pull, np.maximum(np.diagonal(combined), 0.0) + rest)
+
+
+def _joint(models: tuple[Gaussian, ...]) -> tuple[Joint, ...]:
+    """Return the sub-models that know the joint law of several places: all, or none."""
+    return tuple(m for m in models if isinstance(m, Joint))
 
 
 def _at_least(moments: Moments, variance: FloatArray) -> Moments:

@@ -88,6 +88,8 @@ class CopulaModel(Predicting):
         Kernels, coupling and marginal laws.
     theta : ndarray
         The parameters, on unconstrained scales.
+    prepared : ndarray
+        Parameters near them, for which what the method makes of the data was made.
     method : Method
         Which likelihood was maximised, and how a prediction is made.
     solver : Solver
@@ -108,6 +110,7 @@ class CopulaModel(Predicting):
     observations: Observations
     process: Process
     theta: FloatArray
+    prepared: FloatArray
     method: Method
     solver: Solver
     log_likelihood: float
@@ -137,8 +140,10 @@ class CopulaModel(Predicting):
 
     @functools.cached_property
     def structure(self) -> Any:
-        """What the method makes of the data at the fitted parameters, once."""
-        return self.method.prepare(self.solver, self.process, self.theta, self.observations.sample)
+        """What the method makes of the data, as at the end of the fit."""
+        return self.method.prepare(
+            self.solver, self.process, self.prepared, self.observations.sample
+        )
 
     @functools.cached_property
     def conditioned(self) -> Conditioned:

@@ -6,20 +6,26 @@ line here.
 
 from __future__ import annotations
 
-from xcopula.solvers.contract import Conditioned, Gaussian, Solver
+from collections.abc import Sequence
+
+from xcopula.solvers.contract import Conditioned, Gaussian, Joint, Sequential, Solver
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.exact import Exact
 from xcopula.solvers.neighbours import Neighbours
 
 __all__ = [
+    "MOST_EXACT",
     "SOLVERS",
     "Conditioned",
     "Cost",
     "Exact",
     "Gaussian",
+    "Joint",
     "Neighbours",
+    "Sequential",
     "Solver",
     "resolve_solver",
+    "settle",
 ]
 
 SOLVERS: dict[str, Solver] = {"exact": Exact(), "neighbours": Neighbours()}
@@ -27,8 +33,23 @@ SOLVERS: dict[str, Solver] = {"exact": Exact(), "neighbours": Neighbours()}
 _CONTRACT = ("prepare", "objective", "condition", "cost")
 
 
-def resolve_solver(spec: object) -> Solver:
-    """Return the solver that a name or an object stands for; "auto" is the exact one.
+# A sub-model of so many values is evaluated exactly in some seconds.
+MOST_EXACT = 4000
+
+
+def settle(solver: Solver | None, submodels: Sequence[Sequence[int]]) -> Solver:
+    """Return the solver for sub-models of these sizes; None leaves the choice.
+
+    Exact where every sub-model is small enough, by neighbours where one is not.
+    """
+    if solver is not None:
+        return solver
+    largest = max((sum(sizes) for sizes in submodels), default=0)
+    return SOLVERS["exact" if largest <= MOST_EXACT else "neighbours"]
+
+
+def resolve_solver(spec: object) -> Solver | None:
+    """Return the solver that a name or an object stands for; None for "auto".
 
     Raises
     ------
@@ -40,7 +61,7 @@ def resolve_solver(spec: object) -> Solver:
     names = ", ".join(map(repr, ("auto", *SOLVERS)))
     if isinstance(spec, str):
         if spec == "auto":
-            return SOLVERS["exact"]
+            return None
         if spec in SOLVERS:
             return SOLVERS[spec]
         raise ValueError(f"Unknown solver {spec!r}. Choose one of {names}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,10 @@ import numpy.typing as npt
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers.cost import Cost
 
-__all__ = ["Conditioned", "Gaussian", "Solver"]
+__all__ = ["Conditioned", "Gaussian", "Joint", "Sequential", "Solver"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
 class Conditioned(Protocol):
@@ -66,6 +67,22 @@ class Gaussian(Conditioned, Protocol):
     def solve(self, rows: FloatArray) -> FloatArray:
         """Return rows (k, n) times the inverse of the covariance of the data."""
 
+    def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
+        """Return the moments (r,) of some observations' scores, each given all but some others.
+
+        Parameters
+        ----------
+        rows : ndarray (r,)
+            Numbers of observations.
+        without : sequence of ndarray
+            For each, the numbers of those that are left out beside itself.
+        """
+
+
+@runtime_checkable
+class Joint(Gaussian, Protocol):
+    """A Gaussian sample that knows the joint law of several targets."""
+
     def whiten(
         self, targets: Targets, *, task: int = 0, nugget: bool = True
     ) -> tuple[FloatArray, FloatArray]:
@@ -104,3 +121,25 @@ class Solver(Protocol):
 
     def cost(self, sizes: Sequence[int]) -> Cost:
         """Estimate an evaluation from the number of observations of each task."""
+
+
+@runtime_checkable
+class Sequential(Solver, Protocol):
+    """A solver whose likelihood is a product of terms, one for each observation.
+
+    Those of the first task are those of that task alone. So a likelihood of a task given the first
+    is a part of the terms, and some of the terms can stand for all.
+    """
+
+    def prepare(self, process: Process, theta: FloatArray, sample: Sample, given: int = 0) -> Any:
+        """Return the structure of a sample; terms of tasks that are ``given`` do not count."""
+
+    def subset(
+        self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
+    ) -> tuple[Sample, Any]:
+        """Return a smaller sample with the structure of about so many terms that stand for all."""
+
+    def log_densities(
+        self, process: Process, sample: Sample, structure: Any, theta: FloatArray
+    ) -> FloatArray:
+        """Return the log density (r,) of each term."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 __all__ = ["Cost"]
@@ -16,6 +17,7 @@ class Cost(NamedTuple):
 
     bytes: float
     flops: float
+    evaluations: int = _EVALUATIONS  # of a fit
 
     @property
     def seconds(self) -> float:
@@ -25,7 +27,16 @@ class Cost(NamedTuple):
     @property
     def hours(self) -> float:
         """Time of a whole fit on one core."""
-        return _EVALUATIONS * self.seconds / 3600.0
+        return self.evaluations * self.seconds / 3600.0
+
+    @classmethod
+    def total(cls, costs: Sequence[Cost]) -> Cost:
+        """Add up the costs of models that are evaluated together and kept."""
+        return cls(
+            sum(c.bytes for c in costs),
+            sum(c.flops for c in costs),
+            max(c.evaluations for c in costs),
+        )
 
     def describe(self) -> str:
         """Return memory and time in words."""

@@ -23,6 +23,7 @@ from xcopula.solvers.cost import Cost
 __all__ = ["Exact", "Factorised"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 # The covariance beside its inverse, and the copy that leave-one-out makes.
 _MATRICES = 2
@@ -177,6 +178,18 @@ class Factorised:
         inverse = inverse_from_cholesky(self.factor.copy())
         variance = 1.0 / np.diagonal(inverse)
         return Moments(self.scores - self.alpha * variance, variance)
+
+    def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
+        """Return the moments of some scores, each given all but itself and some others."""
+        inverse = inverse_from_cholesky(self.factor.copy())
+        mean, variance = np.empty(rows.size), np.empty(rows.size)
+        for k, (row, others) in enumerate(zip(rows, without, strict=True)):
+            out = np.concatenate([[row], others])
+            # What is left out has the precision that it has in the whole.
+            high, low = np.maximum(out[:, None], out), np.minimum(out[:, None], out)
+            own = np.linalg.solve(inverse[high, low], np.eye(out.size, 1))[:, 0]
+            mean[k], variance[k] = self.scores[row] - own @ self.alpha[out], own[0]
+        return Moments(mean, variance)
 
     def describe(self) -> list[str]:
         """Return lines for the model's summary."""

@@ -65,10 +65,10 @@ class Graph:
         """Return some of the terms as the compiled loops read them."""
         # A copy where the arrays are closed: compiled code is for writeable ones.
         return Terms(
-            *(
-                np.require(a[part], requirements=["C", "W"])
-                for a in (self.rows, self.weights, self.neighbours, self.counts)
-            )
+            np.require(self.rows[part], np.int64, ["C", "W"]),
+            np.require(self.weights[part], np.float64, ["C", "W"]),
+            np.require(self.neighbours[part], np.int32, ["C", "W"]),
+            np.require(self.counts[part], np.int32, ["C", "W"]),
         )
 
 
@@ -158,8 +158,9 @@ def connect_some(
 ) -> tuple[Sample, Graph]:
     """Choose some terms that stand for all, and return the sample that they need with them.
 
-    The earliest of each task count once. Of the others, clusters of near ones are taken at even
-    steps along a curve through space: their neighbours are few, and no region is left out.
+    The earliest of each task count once, and so do its smallest and its largest value, which its
+    law must admit. Of the others, clusters of near ones are taken at even steps along a curve
+    through space: their neighbours are few, and no region is left out.
     """
     rank = order(near)
     sample = near.sample
@@ -168,7 +169,11 @@ def connect_some(
     for i in range(given, sample.tasks):
         own = np.arange(sample.size)[sample.task(i)]
         share = max(terms * len(own) // sum(sizes), min(len(own), 2 * _CLUSTER))
-        parts.append(_strata(near.places[own], rank[own] - own[0], share, own[0]))
+        # The extremes come first.
+        place = rank[own] - own[0]
+        values = sample.values[own]
+        place[[np.argmin(values), np.argmax(values)]] = -1
+        parts.append(_strata(near.places[own], place, share, own[0]))
     rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
     graph = _graph(near, rank, rows, weights, clusters, most, workers)
     used = np.zeros(sample.size, bool)
@@ -222,7 +227,8 @@ def order(near: Near) -> IntArray:
 def _coarse_to_fine(points: FloatArray) -> IntArray:
     """Return an order of points (n, d): each level leaves half the distance of the one before."""
     n = len(points)
-    shuffled = np.random.default_rng(0).permutation(n)
+    # Sorted, then shuffled: the order in which the data came does not matter.
+    shuffled = np.lexsort(points.T)[np.random.default_rng(0).permutation(n)]
     out, taken, filled = np.empty(n, np.int64), np.zeros(n, np.bool_), 0
     radius = 0.5 * float(np.ptp(points, axis=0).max())
     least = 1e-9 * radius

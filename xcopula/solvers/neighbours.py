@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arguments import check_flag, check_integer
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import local_moments, terms, tile_moments
 from xcopula.kernels.assembly import no_contraction, ready, scaled_inputs
@@ -31,6 +32,7 @@ from xcopula.solvers.threads import in_threads, thread_count
 __all__ = ["Local", "Neighbours"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 # Neighbours of a term: of one task, of several, and where inputs have several groups, of which no
 # single distance tells who matters.
@@ -39,8 +41,11 @@ _ONE_TASK, _SEVERAL_TASKS, _SEVERAL_GROUPS = 20, 30, 40
 _TILE, _CELL = 100, 60
 # Terms that are worth a thread.
 _FEWEST = 2000
-# Operations on tables and small matrices take longer than those of LAPACK.
-_SLOWER = 5.0
+# Microseconds of a term, by its neighbours and their square (benchmarks/bench_neighbours.py); what
+# LAPACK would do in one; and what a whole fit takes, in evaluations.
+_BY_NEIGHBOUR, _BY_SQUARE = 0.1, 0.0085
+_FLOPS = 2e4
+_FIT = 30
 
 
 @dataclass(frozen=True)
@@ -69,19 +74,25 @@ class Neighbours:
     tiles: bool = True
 
     name: ClassVar[str] = "neighbours"
-    sequential: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for option in ("neighbours", "predict"):
+            given = getattr(self, option)
+            if given is not None:
+                object.__setattr__(self, option, check_integer(option, given, least=1))
+        object.__setattr__(self, "tiles", check_flag("tiles", self.tiles))
 
     def prepare(self, process: Process, theta: FloatArray, sample: Sample, given: int = 0) -> Graph:
         """Choose the neighbours of every observation but those of tasks that are given."""
         near = Near.of(process, theta, sample)
-        return connect(near, self._most(process), given=given, workers=thread_count())
+        return connect(near, self._most(process, sample), given=given, workers=thread_count())
 
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
     ) -> tuple[Sample, Graph]:
         """Choose terms that stand for all, and return what of the sample they need."""
         near = Near.of(process, theta, sample)
-        most = self._most(process)
+        most = self._most(process, sample)
         return connect_some(near, most, terms, given=given, workers=thread_count())
 
     def objective(
@@ -124,14 +135,14 @@ class Neighbours:
         """Count n small matrices."""
         n = float(sum(sizes))
         m = self.neighbours or (_ONE_TASK if len(sizes) == 1 else _SEVERAL_TASKS)
-        return Cost(n * (4.0 * m + 400.0), n * _SLOWER * (m + 1) ** 2 * (20.0 + m / 3.0))
+        microseconds = _BY_NEIGHBOUR * m + _BY_SQUARE * m * m
+        return Cost(n * (12.0 * m + 500.0), _FLOPS * microseconds * n, _FIT)
 
-    def _most(self, process: Process) -> int:
-        if self.neighbours is not None:
-            return self.neighbours
-        if len(process.covariance.groups) > 1:
-            return _SEVERAL_GROUPS
-        return _ONE_TASK if process.covariance.tasks == 1 else _SEVERAL_TASKS
+    def _most(self, process: Process, sample: Sample) -> int:
+        several = len(process.covariance.groups) > 1
+        one = _ONE_TASK if process.covariance.tasks == 1 else _SEVERAL_TASKS
+        most = self.neighbours or (_SEVERAL_GROUPS if several else one)
+        return min(most, sample.size - 1)
 
     @property
     def near(self) -> int:
@@ -252,6 +263,39 @@ class Local:
         own = float(state.nugget[task, task]) if nugget else 0.0
         return float(state.amplitudes[:, task, task].sum()) + own
 
+    @property
+    def jitter(self) -> float:
+        """Zero: a small matrix that needs a jitter gets its own."""
+        return 0.0
+
+    def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
+        """Return the moments of some scores, each given all but itself and some others."""
+        sample, search = self.sample, self._search
+        mean, variance = np.empty((1, rows.size)), np.empty(rows.size)
+        for task in range(sample.tasks):
+            own = sample.task(task)
+            mine = np.flatnonzero((rows >= own.start) & (rows < own.stop))
+            if not mine.size:
+                continue
+            index = rows[mine]
+            points = np.ascontiguousarray(search.near.inputs[:, index])
+            kept = [np.append(without[k], rows[k]) for k in mine.tolist()]
+            which = search.cells(points, sample.sites[index], task, without=kept)
+            own_mean, own_variance = np.empty((1, mine.size)), np.empty(mine.size)
+            failed = local_moments(
+                points,
+                sample.sites[index],
+                task,
+                True,
+                which,
+                *self._data(self.scores[None]),
+                own_mean,
+                own_variance,
+            )
+            self._check(failed)
+            mean[:, mine], variance[mine] = own_mean, own_variance
+        return Moments(mean[0], variance)
+
     def solve(self, rows: FloatArray) -> FloatArray:
         """Return rows (k, n) times the inverse of the covariance of the data."""
         graph = self._whole
@@ -292,23 +336,16 @@ class Local:
         variance: FloatArray,
     ) -> FloatArray:
         """Return means (k, m), and fill the variance if it is not empty."""
-        search = self._search
-        state, sample = ready(search.near.state), self.sample
-        w = np.require(scores, np.float64, ["C", "W"])
-        data = (
-            search.near.inputs,
-            *(np.require(a, np.int64, ["C", "W"]) for a in (sample.sites, sample.offsets)),
-            w,
-            state,
-        )
-        mean = np.empty((len(w), targets.size))
+        search, data = self._search, self._data(scores)
+        state, count = search.near.state, len(scores)
+        mean = np.empty((count, targets.size))
         for part in batches(targets.size, 8 * search.most):
             batch = targets.take(part)
             points = scaled_inputs(batch.inputs, state)
             sites = np.require(batch.sites, np.int64, ["C", "W"])
             if self.solver.tiles:
                 order, starts, which = search.tiles(points, sites, task)
-                own_mean = np.empty((len(w), order.size))
+                own_mean = np.empty((count, order.size))
                 own = np.empty(order.size if variance.size else 0)
                 failed = tile_moments(
                     np.ascontiguousarray(points[:, order]),
@@ -326,19 +363,35 @@ class Local:
                     variance[part.start + order] = own
             else:
                 own = np.empty(batch.size)
-                own_mean = np.empty((len(w), batch.size))
+                own_mean = np.empty((count, batch.size))
                 which = search.cells(points, sites, task)
                 failed = local_moments(points, sites, task, nugget, which, *data, own_mean, own)
                 mean[:, part] = own_mean
                 if variance.size:
                     variance[part] = own
-            if failed >= 0:
-                raise NotPositiveDefiniteError(
-                    f"The correlation matrix of {search.most} neighbours of a cell is not positive "
-                    f"definite at {self.process.describe(self.theta)}. Drop or average sites that "
-                    "almost coincide, or fit with a rougher kernel such as 'matern32'."
-                )
+            self._check(failed)
         return mean
+
+    def _data(self, scores: FloatArray) -> tuple[Any, ...]:
+        """Return the sample and scores (k, n) as the compiled loops take them."""
+        near = self._search.near
+        return (
+            near.inputs,
+            *(
+                np.require(a, np.int64, ["C", "W"])
+                for a in (near.sample.sites, near.sample.offsets)
+            ),
+            np.require(scores, np.float64, ["C", "W"]),
+            ready(near.state),
+        )
+
+    def _check(self, failed: int) -> None:
+        if failed >= 0:
+            raise NotPositiveDefiniteError(
+                f"The correlation matrix of {self._search.most} neighbours of a cell is not "
+                f"positive definite at {self.process.describe(self.theta)}. Drop or average sites "
+                "that almost coincide, or fit with a rougher kernel such as 'matern32'."
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         # Trees are quickly built again: they do not travel.

@@ -8,6 +8,7 @@ tile, hence a prediction, is a function of the place and the data alone.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +47,19 @@ class Search:
     trees: tuple[Any, ...]
     most: int
 
-    def cells(self, points: FloatArray, sites: IntArray, task: int) -> Terms:
-        """Return the neighbours of scaled points (d, r), for a prediction of a task."""
+    def cells(
+        self,
+        points: FloatArray,
+        sites: IntArray,
+        task: int,
+        without: Sequence[IntArray] = (),
+    ) -> Terms:
+        """Return the neighbours of scaled points (d, r), for a prediction of a task.
+
+        Observations that each point does ``without`` are no neighbours of it.
+        """
         where = places(points, self.near.lengths)
-        return self._terms(*self._find(where, points, sites, task))
+        return self._terms(*self._find(where, points, sites, task, without))
 
     def tiles(
         self, points: FloatArray, sites: IntArray, task: int
@@ -71,7 +81,7 @@ class Search:
         for halving in range(_HALVINGS):
             codes = np.floor(where[todo] / edge).astype(np.int64)
             tiles, label = np.unique(codes, axis=0, return_inverse=True)
-            middle = (tiles + 0.5) * edge
+            middle = np.asarray((tiles + 0.5) * edge, np.float64)
             neighbours, counts = self._find(
                 middle, (middle * self.near.lengths).T, np.full(len(tiles), -1, np.int64), task
             )
@@ -93,15 +103,27 @@ class Search:
         return np.concatenate(order), starts, which
 
     def _find(
-        self, where: FloatArray, points: FloatArray, sites: IntArray, task: int
+        self,
+        where: FloatArray,
+        points: FloatArray,
+        sites: IntArray,
+        task: int,
+        without: Sequence[IntArray] = (),
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return neighbours (r, m) of places (r, d), and how many each has."""
         wide = self.most if self.near.distance_decides else int(np.ceil(WIDER * self.most))
+        more = max(map(len, without), default=0)
         found = []
         for tree, start in zip(self.trees, self.near.sample.offsets, strict=False):
-            _, index = tree.query(where, k=np.arange(1, min(wide, tree.n) + 1))
+            _, index = tree.query(where, k=np.arange(1, min(wide + more, tree.n) + 1))
             found.append((index + start).astype(np.int32))
+            for row, others in zip(found[-1], without, strict=False):
+                row[np.isin(row, others)] = -1
         candidates = np.concatenate(found, axis=1)
+        if more and self.near.distance_decides:
+            # The nearest come first, what is left out last.
+            ranked = np.argsort(candidates < 0, axis=1, kind="stable")
+            candidates = np.take_along_axis(candidates, ranked, axis=1)
         return choose(self.near, points, sites, task, candidates, self.most)
 
     def _reach(

@@ -1,0 +1,149 @@
+"""Minimise in stages: on some terms of a likelihood, with neighbours that suit, then on all terms.
+
+A likelihood of many terms is costly, and which observations are neighbours depends on the length
+scales. So a search begins on terms that stand for all, chooses neighbours anew when lengths have
+moved, and ends on all terms. There few evaluations are needed: the part says how the whole bends,
+and only its slope is corrected.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting.optimiser import Objective, Optimum, minimise, minimise_from
+
+__all__ = ["Staged", "minimise_in_stages"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+# Makes the objective with a structure for parameters near theta: of so many terms, or of all.
+Prepare = Callable[[FloatArray, int | None], Objective]
+
+_log = logging.getLogger("xcopula")
+
+# Length scales that moved by this share have other neighbours; they are chosen so often at most.
+_MOVED = 0.1
+_ROUNDS = 4
+# On some terms two iterations that gain less nats than this are the last. On all terms there are so
+# many steps, until one promises to gain less.
+_PART_GAIN = 0.05
+_STEPS = 12
+_GAIN = 0.3
+# A step that fails is tried so many times, each a share of the one before.
+_SHORTER, _TRIES = 0.3, 4
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Where a search in stages ended, and the parameters that its last structure was made for."""
+
+    optimum: Optimum
+    prepared: FloatArray
+
+
+def minimise_in_stages(
+    prepare: Prepare,
+    starts: Sequence[FloatArray],
+    bounds: FloatArray,
+    *,
+    terms: int | None,
+    lengths: IntArray,
+    anew: bool,
+    whole: bool = True,
+    **options: Any,
+) -> Staged:
+    """Minimise on some terms, choose neighbours anew until they suit, then minimise on all terms.
+
+    Parameters
+    ----------
+    prepare : callable
+    starts : sequence of ndarray
+        Neighbours are first chosen for the first of them.
+    bounds : ndarray (size, 2)
+    terms : int or None
+        How many terms stand for all; None for all of them, and then there is one stage only.
+    lengths : ndarray of int
+        Where the length scales, in logarithms, stand in theta.
+    anew : bool
+        Whether the structure depends on the lengths.
+    whole : bool
+        Whether to end on all terms; else what the part says is enough.
+    **options
+        Of :func:`~xcopula.fitting.optimiser.minimise_from`, for the first search.
+    """
+    gain: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN}
+    made = starts[0]
+    objective = prepare(made, terms)
+    optimum = minimise_from(objective, starts, bounds, **gain, **options)
+    for _ in range(_ROUNDS if anew else 0):
+        if _is_near(optimum.theta, made, lengths):
+            break
+        made = optimum.theta
+        objective = prepare(made, terms)
+        again = minimise(objective, made, bounds, **gain)
+        optimum = replace(again, evaluations=again.evaluations + optimum.evaluations)
+    if terms is None or not whole:
+        return Staged(optimum, made)
+    return Staged(_correct(prepare(optimum.theta, None), objective, optimum, bounds), optimum.theta)
+
+
+def _is_near(theta: FloatArray, made: FloatArray, lengths: IntArray) -> bool:
+    return bool(np.abs(theta[lengths] - made[lengths]).max(initial=0.0) < _MOVED)
+
+
+def _correct(whole: Objective, part: Objective, begun: Optimum, bounds: FloatArray) -> Optimum:
+    """Minimise the whole from the part's minimum.
+
+    The part, its slope corrected to that of the whole at the present point, is minimised; where it
+    promises next to nothing the whole is at its minimum. Each step costs one evaluation of the
+    whole.
+    """
+    theta, evaluations = begun.theta, 1
+    value, slope = whole(theta)
+    if not np.isfinite(value):
+        return replace(begun, converged=False, message="a value left the support of its law")
+    for _ in range(_STEPS):
+        _, own = part(theta)
+        corrected = _tilted(part, slope - own, theta)
+        step = minimise(corrected, theta, bounds, gain=_PART_GAIN)
+        promised = corrected(theta)[0] - step.value
+        _log.debug("All terms: value %.2f, %.2f nats promised", value, promised)
+        if promised < _GAIN:
+            return _end(theta, value, evaluations, f"{promised:.2g} nats are left to gain")
+        share = 1.0
+        for _ in range(_TRIES):
+            new = theta + share * (step.theta - theta)
+            evaluations += 1
+            try:
+                new_value, new_slope = whole(new)
+            except NotPositiveDefiniteError:
+                new_value, new_slope = np.inf, slope
+            if np.isfinite(new_value) and new_value < value:
+                break
+            share *= _SHORTER
+        else:
+            return _end(theta, value, evaluations, "no step gains")
+        theta, value, slope = new, new_value, new_slope
+    message = f"{_STEPS} steps on all terms were not enough"
+    return replace(_end(theta, value, evaluations, message), converged=False)
+
+
+def _tilted(objective: Objective, tilt: FloatArray, theta: FloatArray) -> Objective:
+    """Return an objective with a linear function added that is zero at theta."""
+
+    def value(point: FloatArray) -> tuple[float, FloatArray]:
+        own, slope = objective(point)
+        return own + float(tilt @ (point - theta)), slope + tilt
+
+    return value
+
+
+def _end(theta: FloatArray, value: float, evaluations: int, message: str) -> Optimum:
+    return Optimum(theta, value, True, message, evaluations)
