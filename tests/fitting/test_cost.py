@@ -83,10 +83,11 @@ class TestCheck:
         try:
             with pytest.raises(
                 CostError,
-                match=rf"method='{method}' on 21,900 values .* GB and .* hours; a fit may take"
-                r".*method='fitc' \(about .*\), .*inducing.*thin=\{'time': 7\}.*max_hours=None",
+                match=rf"method='{method}' with solver='exact' on 21,900 values .* GB and .* hours;"
+                r" a fit may take.*Use solver='neighbours', .*\(about .* minutes\); or .*"
+                r"method='fitc' \(about .*\), .*inducing.*thin=\{'time': 7\}.*max_hours=None",
             ):
-                xcopula.fit(year, "v", method=method)
+                xcopula.fit(year, "v", method=method, solver="exact")
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -145,8 +146,10 @@ class TestCheck:
         """With several secondaries the advice begins with pairs."""
         few = year.isel(time=slice(0, 60))
         data = few.assign(a=few["v"] + 1.0, b=few["v"] + 2.0)
-        with pytest.raises(CostError, match=r"Use method='transductive', .* \(about .*fitc"):
-            xcopula.fit(data, "v", ["a", "b"], method="full", max_hours=0.01)
+        with pytest.raises(
+            CostError, match=r"Use solver='neighbours', .*; or method='transductive', .*fitc"
+        ):
+            xcopula.fit(data, "v", ["a", "b"], method="full", solver="exact", max_hours=0.01)
 
 
 class TestThin:

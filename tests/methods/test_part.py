@@ -90,16 +90,21 @@ class TestPart:
 
 
 class TestTotal:
-    def parts(self, setting, solver=None):
+    def parts(self, setting, solver=None, counts=(1.0, 1.0, 1.0)):
         process, sample, theta = setting
         solver = solver or Exact()
-        return [Part.of(solver, process, theta, sample, t) for t in [(0,), (0, 1), (0, 2)]]
+        tasks = [(0,), (0, 1), (0, 2)]
+        return [
+            Part.of(solver, process, theta, sample, t, count=c)
+            for t, c in zip(tasks, counts, strict=True)
+        ]
 
     def test_is_the_weighted_sum(self, setting):
         """Values and gradients add up, each as often as it counts."""
         process, _, theta = setting
-        parts, counts = self.parts(setting), [-1.0, 1.0, 0.5]
-        value, gradient = total(parts, counts, process, theta)
+        counts = [-1.0, 1.0, 0.5]
+        parts = self.parts(setting, counts=counts)
+        value, gradient = total(parts, process, theta)
         each = [part.objective(process, theta) for part in parts]
         assert value == pytest.approx(sum(c * v for c, (v, _) in zip(counts, each, strict=True)))
         expected = sum(c * g for c, (_, g) in zip(counts, each, strict=True))
@@ -109,9 +114,9 @@ class TestTotal:
         """A part that counts nothing costs nothing."""
         process, _, theta = setting
         solver = Recorder()
-        parts = self.parts(setting, solver)
+        parts = self.parts(setting, solver, [0.0, 1.0, 0.0])
         solver.asked.clear()
-        total(parts, [0.0, 1.0, 0.0], process, theta)
+        total(parts, process, theta)
         assert solver.asked == [("objective", 2)]
 
     def test_one_impossible_part_is_enough(self, setting):
@@ -120,8 +125,8 @@ class TestTotal:
         values = sample.values.copy()
         values[2] = -1.0  # no log-normal value
         broken = type(sample)(sample.inputs, sample.offsets, values, sample.sites)
-        parts = self.parts((process, broken, theta))
-        value, gradient = total(parts, [-1.0, 1.0, 1.0], process, theta)
+        parts = self.parts((process, broken, theta), counts=[-1.0, 1.0, 1.0])
+        value, gradient = total(parts, process, theta)
         assert value == np.inf
         np.testing.assert_array_equal(gradient, np.zeros(process.size))
 
@@ -131,7 +136,7 @@ class TestTotal:
         solver = Recorder()
         parts = self.parts(setting, solver)
         solver.asked.clear()
-        total(parts, [1.0, 1.0, 1.0], process, theta)
+        total(parts, process, theta)
         models = condition_each(parts, process, theta)
         assert sorted(solver.asked) == [(name, k) for name in ("condition", "objective")
                                         for k in (1, 2, 3)]  # fmt: skip

@@ -652,7 +652,7 @@ class TestCost:
         solver = Exact()
         found = Transductive().cost(solver, [300, 200, 100])
         each = [solver.cost(sizes) for sizes in ([300], [300, 200], [300, 100])]
-        assert found == (sum(c.bytes for c in each), sum(c.flops for c in each))
+        assert found[:2] == (sum(c.bytes for c in each), sum(c.flops for c in each))
         assert Transductive().cost(solver, [300]) == solver.cost([300])
 
 

@@ -13,7 +13,7 @@ from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import LogNormal, Normal
 from xcopula.process import Moments, Process
-from xcopula.solvers import SOLVERS, Exact, Gaussian, Solver, contract, resolve_solver
+from xcopula.solvers import SOLVERS, Exact, Gaussian, Solver, contract, resolve_solver, settle
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ class TestEverySolver:
         assert conditioned.sample is sample
         np.testing.assert_array_equal(conditioned.scores, process.scores(theta, sample))
         assert conditioned.jitter == 0.0
-        assert conditioned.describe() == []
+        assert all(isinstance(line, str) for line in conditioned.describe())
 
     def test_is_a_frozen_value(self, solver, setting):
         """A solver is equal to another with its options, travels, and cannot be changed."""
@@ -91,9 +91,18 @@ class TestEverySolver:
 
 class TestResolve:
     def test_by_name(self):
-        """Names stand for solvers; "auto" is the exact one."""
+        """Names stand for solvers; "auto" leaves the choice."""
         assert resolve_solver("exact") is SOLVERS["exact"]
-        assert resolve_solver("auto") == Exact()
+        assert resolve_solver("neighbours") is SOLVERS["neighbours"]
+        assert resolve_solver("auto") is None
+
+    def test_the_size_decides(self):
+        """Exact up to 4,000 values of the largest sub-model, by neighbours above."""
+        assert settle(None, [[100], [100, 3900]]) is SOLVERS["exact"]
+        assert settle(None, [[100], [100, 3901]]) is SOLVERS["neighbours"]
+        assert settle(None, []) is SOLVERS["exact"]
+        mine = Exact()
+        assert settle(mine, [[10**6]]) is mine
 
     def test_an_object_is_itself(self):
         """A solver of one's own needs the parts of the contract, no base class."""

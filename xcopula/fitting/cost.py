@@ -9,7 +9,7 @@ from pathlib import Path
 from xcopula.errors import CostError
 from xcopula.labels.observations import Observations
 from xcopula.methods import METHODS, Method
-from xcopula.solvers import Solver
+from xcopula.solvers import SOLVERS, Solver
 
 __all__ = ["check_cost", "machine_memory"]
 
@@ -37,6 +37,9 @@ def check_cost(
         return
     pairs = "method='transductive', which takes variables in pairs"
     advice = []
+    nearby = method.cost(SOLVERS["neighbours"], sizes)
+    if method.submodels(sizes) and nearby.hours < cost.hours:
+        advice.append(f"solver='neighbours', for samples of any size ({nearby.describe()})")
     cheaper = METHODS["transductive"].cost(solver, sizes)
     if method.name == "full" and cheaper.hours < cost.hours:
         advice.append(f"{pairs} ({cheaper.describe()})")
@@ -52,7 +55,8 @@ def check_cost(
     advice.append(f"a part of the data: a window of it, or {thin} for every so many along a dim")
     alone = method.name == "full" and len(sizes) == 1
     raise CostError(
-        f"method={method.name!r} on {sum(sizes):,} values ({', '.join(f'{n:,}' for n in sizes)}) "
+        f"method={method.name!r} with solver={solver.name!r} on {sum(sizes):,} values "
+        f"({', '.join(f'{n:,}' for n in sizes)}) "
         f"needs {cost.describe()}; a fit may take {_SHARE * memory / 1e9:.2g} GB, and `max_hours` "
         f"is {max_hours:g}. "
         f"Use {'; or '.join(advice)}. `max_hours=None` fits all the same."

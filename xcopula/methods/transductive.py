@@ -27,12 +27,13 @@ from xcopula.methods.contract import Locate, Method, is_labelled
 from xcopula.methods.observed import unexplained, untold
 from xcopula.methods.parallel import in_parallel
 from xcopula.methods.part import Part, condition_each, total
-from xcopula.process import Moments, Process, Sample, Targets, keep_data
+from xcopula.process import NO_SITE, Moments, Process, Sample, Targets, keep_data
 from xcopula.solvers import Gaussian, Joint, Sequential, Solver
 
 __all__ = ["Combined", "Transductive"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Parts = tuple[Part, ...]
 
 _ANCHORS = ("auto", "block")
@@ -224,6 +225,44 @@ class Combined:
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others: secondaries by their pairs."""
         return self.loo
+
+    def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
+        """Return the moments of some scores of one task, each given all but itself and others."""
+        task = int(np.searchsorted(self.sample.offsets, rows[0], side="right")) - 1
+        own, shift = self.sample.task(task), self._shifts
+        if task:
+            return self.models[task].left_out(rows + shift[task], self._of(task, without))
+        each = [m.left_out(rows, self._of(k, without)) for k, m in enumerate(self.models)]
+        # What stands at the site is left out with the rest of the neighbourhood.
+        alone = np.array([others.size > 0 for others in without])
+        sites = np.where(alone, NO_SITE, self.sample.sites[own][rows])
+        left = unexplained(self.nugget, self.sample, sites, 0)
+        rest = untold(left, float(self.nugget[0, 0]))
+        mean, variance = np.stack([e.mean for e in each]), np.stack([e.variance for e in each])
+        return _at_least(combine(self.rule, mean, variance, rest), left)
+
+    @property
+    def _shifts(self) -> IntArray:
+        """What takes the number of an observation of each task to its number in its pair."""
+        return np.where(
+            np.arange(self.sample.tasks) > 0, self.sample.offsets[1] - self.sample.offsets[:-1], 0
+        )
+
+    def _of(self, pair: int, without: Sequence[IntArray]) -> list[IntArray]:
+        """Return the numbers that observations of the primary and of one secondary have in a pair.
+
+        The primary alone is pair 0.
+        """
+        first, own, shift = self.sample.task(0), self.sample.task(pair), self._shifts[pair]
+        return [
+            np.concatenate(
+                [
+                    others[others < first.stop],
+                    others[(others >= max(own.start, first.stop)) & (others < own.stop)] + shift,
+                ]
+            )
+            for others in without
+        ]
 
     def information(self, targets: Targets, *, nugget: bool = True) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds, weighted, at each target."""

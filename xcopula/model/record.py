@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arguments import check_integer
 from xcopula.errors import MarginalWarning
 from xcopula.kernels import Kernel
+from xcopula.labels.buffer import Buffer, check_buffer, within
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.marginals import Marginal
@@ -22,13 +24,14 @@ from xcopula.model.summary import summarise
 from xcopula.prediction import Predicting
 from xcopula.prediction.predictor import Predictor
 from xcopula.process import Moments, Process, scores
-from xcopula.solvers import Conditioned, Solver
+from xcopula.solvers import Conditioned, LeavesOut, Solver
 from xcopula.state import freeze
 from xcopula.warn import warn_user
 
 __all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node", "warn_of_laws"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 # A value further out than this many standard deviations distorts predictions near it.
 EXTREME_SCORE = 5.0
@@ -218,7 +221,13 @@ class CopulaModel(Predicting):
             return value - weak, gradient - weak_gradient
         return value, gradient
 
-    def loo(self, variable: str | None = None) -> xr.Dataset:
+    def loo(
+        self,
+        variable: str | None = None,
+        *,
+        buffer: Buffer | None = None,
+        most: int | None = None,
+    ) -> xr.Dataset:
         """Predict each observation of a variable from all others, without refitting.
 
         Parameters
@@ -226,6 +235,12 @@ class CopulaModel(Predicting):
         variable : str, optional
             The primary by default. A transductive model predicts a secondary from its pair with
             the primary.
+        buffer : float or mapping, optional
+            Also leave out everything within this distance of the observation, of all variables: so
+            it is predicted as in a gap. In the units of the length scales (km on the globe); of
+            the first group of coordinates, or of each by name, ``{"space": 50, "time": 30}``.
+        most : int, optional
+            Predict no more observations than this, at even steps through the data.
 
         Returns
         -------
@@ -236,10 +251,16 @@ class CopulaModel(Predicting):
         """
         task = self.task(variable)
         sample = self.observations.sample
-        own = sample.task(task)
-        moments = Moments(*(part[own] for part in self.conditioned.leave_one_out()))
-        law = self.process.laws(self.theta, sample)[task]
-        found = scores(moments, law, sample.values[own])
+        own = np.arange(sample.size)[sample.task(task)]
+        if most is not None:
+            count = min(check_integer("most", most, least=1), own.size)
+            own = own[np.linspace(0, own.size, count, endpoint=False).astype(np.int64)]
+        if buffer is None:
+            moments = Moments(*(part[own] for part in self.conditioned.leave_one_out()))
+        else:
+            moments = self._left_out(own, check_buffer(buffer, self.coordinates))
+        rows = sample.covariates_of(task)[own - sample.offsets[task]]
+        found = scores(moments, self.marginals[task].at(rows), sample.values[own])
         return xr.Dataset(
             {name: ("observation", values) for name, values in found._asdict().items()},
             coords={
@@ -249,6 +270,16 @@ class CopulaModel(Predicting):
                 )
             },
         )
+
+    def _left_out(self, rows: IntArray, buffer: dict[str, float]) -> Moments:
+        """Predict observations without all that is near them."""
+        conditioned = self.conditioned
+        if not isinstance(conditioned, LeavesOut):
+            raise ValueError(
+                f"method={self.method.name!r} cannot leave out a neighbourhood: `buffer` is for "
+                "'full' and 'transductive'. Fit with one of these."
+            )
+        return conditioned.left_out(rows, within(self.observations, rows, buffer))
 
     @property
     def parameters(self) -> xr.Dataset:

@@ -9,6 +9,7 @@ import xarray as xr
 
 from xcopula.labels.fields import Field
 from xcopula.marginals import Marginal
+from xcopula.solvers import MOST_EXACT, Sequential
 
 if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
@@ -27,7 +28,7 @@ def summarise(model: CopulaModel) -> str:
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
         + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
-        f"  method {model.method.name!r}, solver {model.solver.name!r}, "
+        f"  method {model.method.name!r}, {_solver(model)}, "
         f"coupling {covariance.coupling!r}, "
         f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
         f"{covariance.noise} nugget",
@@ -78,6 +79,16 @@ def summarise(model: CopulaModel) -> str:
     if remarks:
         lines += ["", *(f"  {remark}" for remark in remarks)]
     return "\n".join(lines)
+
+
+def _solver(model: CopulaModel) -> str:
+    """Name the solver, and say why one that approximates is there."""
+    sizes = model.method.submodels(model.observations.sample.sizes)
+    largest = max(map(sum, sizes), default=0)
+    name = f"solver {model.solver.name!r}"
+    if largest <= MOST_EXACT or not isinstance(model.solver, Sequential):
+        return name
+    return f"{name} ({largest:,} values in one sub-model; 'exact' is for {MOST_EXACT:,})"
 
 
 def _lengths(model: CopulaModel, parameters: xr.Dataset, task: int) -> str:

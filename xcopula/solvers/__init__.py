@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xcopula.solvers.contract import Conditioned, Gaussian, Joint, Sequential, Solver
+from xcopula.solvers.contract import Conditioned, Gaussian, Joint, LeavesOut, Sequential, Solver
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.exact import Exact
 from xcopula.solvers.neighbours import Neighbours
@@ -21,6 +21,7 @@ __all__ = [
     "Exact",
     "Gaussian",
     "Joint",
+    "LeavesOut",
     "Neighbours",
     "Sequential",
     "Solver",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers.cost import Cost
 
-__all__ = ["Conditioned", "Gaussian", "Joint", "Sequential", "Solver"]
+__all__ = ["Conditioned", "Gaussian", "Joint", "LeavesOut", "Sequential", "Solver"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -43,7 +43,23 @@ class Conditioned(Protocol):
         """Return lines for the model's summary."""
 
 
-class Gaussian(Conditioned, Protocol):
+@runtime_checkable
+class LeavesOut(Protocol):
+    """A conditioned process that can leave out more than one observation at a time."""
+
+    def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
+        """Return the moments (r,) of some observations' scores, each given all but some others.
+
+        Parameters
+        ----------
+        rows : ndarray (r,)
+            Numbers of observations.
+        without : sequence of ndarray
+            For each, the numbers of those that are left out beside itself.
+        """
+
+
+class Gaussian(Conditioned, LeavesOut, Protocol):
     """One Gaussian sample, conditioned by a solver: the means of other methods build on it."""
 
     @property
@@ -66,17 +82,6 @@ class Gaussian(Conditioned, Protocol):
 
     def solve(self, rows: FloatArray) -> FloatArray:
         """Return rows (k, n) times the inverse of the covariance of the data."""
-
-    def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
-        """Return the moments (r,) of some observations' scores, each given all but some others.
-
-        Parameters
-        ----------
-        rows : ndarray (r,)
-            Numbers of observations.
-        without : sequence of ndarray
-            For each, the numbers of those that are left out beside itself.
-        """
 
 
 @runtime_checkable

@@ -66,7 +66,7 @@ class CoordinateSystem:
         stops = np.cumsum([len(g.axes) for g in self.groups])
         return list(zip(self.groups, np.split(numbers, stops[:-1]), strict=True))
 
-    def _embed(self, numbers: FloatArray) -> list[FloatArray]:
+    def embed(self, numbers: FloatArray) -> list[FloatArray]:
         """Turn numbers (axes, m) into the columns of each group."""
         return [group.embed(part) for group, part in self._split(numbers)]
 
@@ -89,7 +89,7 @@ class CoordinateSystem:
         CoordinateError
             If a group has no extent.
         """
-        parts = zip(self.groups, self._embed(np.asarray(sites.T)), strict=True)
+        parts = zip(self.groups, self.embed(np.asarray(sites.T)), strict=True)
         frames = [group.frame(columns) for group, columns in parts]
         centre = np.concatenate([f.centre for f in frames])
         scale = np.concatenate([f.scale for f in frames])
@@ -98,7 +98,7 @@ class CoordinateSystem:
     def to_columns(self, coordinates: Sequence[npt.NDArray[np.float64]]) -> FloatArray:
         """Turn numbers, one (m,) array for each axis, into scaled inputs (d, m)."""
         numbers = np.stack([np.asarray(c, np.float64) for c in coordinates])
-        columns: FloatArray = np.concatenate(self._embed(numbers))
+        columns: FloatArray = np.concatenate(self.embed(numbers))
         columns -= np.array(self.centre)[:, None]
         columns /= np.array(self.scale)[:, None]
         return columns
