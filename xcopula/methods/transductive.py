@@ -39,6 +39,8 @@ Parts = tuple[Part, ...]
 _ANCHORS = ("auto", "block")
 # A whole block as query set takes matrices of its size squared.
 _LARGEST_BLOCK = 4096
+# How to combine sub-models is learnt from so many values of the primary at most.
+_MOST_LEARNT = 5000
 # Keeps the covariance of a block from being singular where a cell is known.
 _KNOWN = 1e-10
 
@@ -134,19 +136,19 @@ class Transductive(Method):
         """Condition the sub-models on their data and learn how to combine them."""
         models = condition_each(structure, process, theta)
         nugget = process.covariance.matrices(theta[: process.covariance.size])[-1]
-        each = in_parallel(lambda m: m.leave_one_out(), [(m,) for m in models])
-        primary = sample.task(0)
-        mean = np.stack([e.mean[primary] for e in each])
-        variance = np.stack([e.variance[primary] for e in each])
-        left = unexplained(nugget, sample, sample.sites[primary], 0)
-        rest = untold(left, float(nugget[0, 0]))
-        law = process.laws(theta, sample)[0]
-        values = sample.values[primary]
-        rule = calibrate(self.weights, law, values, mean, variance, rest)
-        own = _at_least(combine(rule, mean, variance, rest), left)
-        # A secondary is left out of its own pair.
-        pairs = [Moments(*(part[primary.stop :] for part in e)) for e in each[1:]]
-        loo = Moments(*map(np.concatenate, zip(own, *pairs, strict=True)))
+        size = sample.sizes[0]
+        rows = np.linspace(0, size, min(size, _MOST_LEARNT), endpoint=False).astype(np.int64)
+        each = _leave_one_out(models) if rows.size == size else None
+        learnt = each or in_parallel(_leave_out, [(m, rows) for m in models])
+        left = unexplained(nugget, sample, sample.sites[rows], 0)
+        rule = calibrate(
+            self.weights,
+            process.split(theta)[1][0].at(sample.covariates_of(0)[rows]),
+            sample.values[rows],
+            np.stack([e.mean[: rows.size] for e in learnt]),
+            np.stack([e.variance[: rows.size] for e in learnt]),
+            untold(left, float(nugget[0, 0])),
+        )
         several = len(models) > 2 and rule.kind != "stacked"
         return Combined(
             sample=sample,
@@ -155,7 +157,7 @@ class Transductive(Method):
             rule=rule,
             anchors=self._anchor(models, rule, sample) if several else None,
             block=several and self._by_block,
-            loo=loo,
+            each=each,
         )
 
     @property
@@ -201,7 +203,7 @@ class Combined:
     rule: Combination
     anchors: Anchored | None
     block: bool
-    loo: Moments
+    each: tuple[Moments, ...] | None  # the sub-models' left-out values, where all are known
 
     def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
         """Return the latent mean and variance of a task at targets."""
@@ -224,7 +226,13 @@ class Combined:
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others: secondaries by their pairs."""
-        return self.loo
+        each = self.each or _leave_one_out(self.models)
+        first = self.sample.task(0)
+        left = unexplained(self.nugget, self.sample, self.sample.sites[first], 0)
+        own = self._join([Moments(*(part[first] for part in e)) for e in each], left)
+        # A secondary is left out of its own pair.
+        pairs = [Moments(*(part[first.stop :] for part in e)) for e in each[1:]]
+        return Moments(*map(np.concatenate, zip(own, *pairs, strict=True)))
 
     def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
         """Return the moments of some scores of one task, each given all but itself and others."""
@@ -236,9 +244,12 @@ class Combined:
         # What stands at the site is left out with the rest of the neighbourhood.
         alone = np.array([others.size > 0 for others in without])
         sites = np.where(alone, NO_SITE, self.sample.sites[own][rows])
-        left = unexplained(self.nugget, self.sample, sites, 0)
-        rest = untold(left, float(self.nugget[0, 0]))
+        return self._join(each, unexplained(self.nugget, self.sample, sites, 0))
+
+    def _join(self, each: Sequence[Moments], left: FloatArray) -> Moments:
+        """Combine left-out values of the primary; ``left`` (m,) is the unknown nugget."""
         mean, variance = np.stack([e.mean for e in each]), np.stack([e.variance for e in each])
+        rest = untold(left, float(self.nugget[0, 0]))
         return _at_least(combine(self.rule, mean, variance, rest), left)
 
     @property
@@ -341,6 +352,14 @@ class Combined:
             pull += coefficient * (inverse @ mean)
         combined = np.linalg.inv(precision)
         return Moments(combined @ pull, np.maximum(np.diagonal(combined), 0.0) + rest)
+
+
+def _leave_one_out(models: tuple[Gaussian, ...]) -> tuple[Moments, ...]:
+    return tuple(in_parallel(lambda m: m.leave_one_out(), [(m,) for m in models]))
+
+
+def _leave_out(model: Gaussian, rows: IntArray) -> Moments:
+    return model.left_out(rows, [np.empty(0, np.int64)] * rows.size)
 
 
 def _joint(models: tuple[Gaussian, ...]) -> tuple[Joint, ...]:

@@ -7,7 +7,8 @@ coarse to fine: early observations are spread out and know of long ranges.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,19 @@ from xcopula.jit.neighbours import Terms
 from xcopula.kernels.assembly import ready, scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.process import Process, Sample
+from xcopula.solvers.threads import thread_count
 
-__all__ = ["WIDER", "Graph", "Near", "choose", "connect", "connect_some", "places", "tree_of"]
+__all__ = [
+    "WIDER",
+    "Connected",
+    "Graph",
+    "Near",
+    "choose",
+    "connect",
+    "connect_some",
+    "places",
+    "tree_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -60,6 +72,11 @@ class Graph:
     counts: npt.NDArray[np.int32]
     weights: FloatArray
     clusters: npt.NDArray[np.int32]
+
+    @property
+    def graph(self) -> Graph:
+        """Itself: a part of the terms is chosen at once."""
+        return self
 
     def terms(self, part: slice = slice(None)) -> Terms:
         """Return some of the terms as the compiled loops read them."""
@@ -106,6 +123,39 @@ class Near:
     def distance_decides(self) -> bool:
         """Whether the nearest are those of largest covariance: one task, one group."""
         return self.sample.tasks == 1 and len(self.state.groups) == 2
+
+
+@dataclass(frozen=True)
+class Connected:
+    """A sample whose neighbours are chosen when they are first needed: a prediction needs none.
+
+    Attributes
+    ----------
+    process : Process
+    theta : ndarray
+        Neighbours are those that suit these parameters.
+    sample : Sample
+    most : int
+        How many neighbours an observation has.
+    given : int
+        So many tasks are given: they have no terms.
+    """
+
+    process: Process
+    theta: FloatArray
+    sample: Sample
+    most: int
+    given: int
+
+    @functools.cached_property
+    def graph(self) -> Graph:
+        """The terms."""
+        near = Near.of(self.process, self.theta, self.sample)
+        return connect(near, self.most, given=self.given, workers=thread_count())
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Neighbours are found again: they do not travel.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def _metric(process: Process, theta: FloatArray) -> FloatArray:

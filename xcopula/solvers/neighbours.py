@@ -25,7 +25,7 @@ from xcopula.kernels.covariance import Contraction
 from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data
 from xcopula.solvers.batches import batches
 from xcopula.solvers.cost import Cost
-from xcopula.solvers.graph import Graph, Near, connect, connect_some
+from xcopula.solvers.graph import Connected, Graph, Near, connect_some
 from xcopula.solvers.search import Search, search_of
 from xcopula.solvers.threads import in_threads, thread_count
 
@@ -82,21 +82,22 @@ class Neighbours:
                 object.__setattr__(self, option, check_integer(option, given, least=1))
         object.__setattr__(self, "tiles", check_flag("tiles", self.tiles))
 
-    def prepare(self, process: Process, theta: FloatArray, sample: Sample, given: int = 0) -> Graph:
+    def prepare(
+        self, process: Process, theta: FloatArray, sample: Sample, given: int = 0
+    ) -> Connected:
         """Choose the neighbours of every observation but those of tasks that are given."""
-        near = Near.of(process, theta, sample)
-        return connect(near, self._most(process, sample), given=given, workers=thread_count())
+        return Connected(process, theta, sample, self.most(process, sample), given)
 
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
     ) -> tuple[Sample, Graph]:
         """Choose terms that stand for all, and return what of the sample they need."""
         near = Near.of(process, theta, sample)
-        most = self._most(process, sample)
+        most = self.most(process, sample)
         return connect_some(near, most, terms, given=given, workers=thread_count())
 
     def objective(
-        self, process: Process, sample: Sample, structure: Graph, theta: FloatArray
+        self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
     ) -> tuple[float, FloatArray]:
         """Return the negative log-likelihood and its gradient.
 
@@ -107,26 +108,27 @@ class Neighbours:
         NotPositiveDefiniteError
             If the covariance of some neighbours cannot be factorised.
         """
-        weights = np.zeros(sample.size)
-        weights[structure.rows] = structure.weights
+        graph, weights = structure.graph, np.zeros(sample.size)
+        weights[graph.rows] = graph.weights
         evidence = Evidence.of(process, sample, theta, weights)
         if not evidence.possible:
             return evidence.impossible()
-        passed = _pass(process, sample, structure, theta, evidence.scores, gradient=True)
-        value = evidence.value(passed.alpha, float(structure.weights @ passed.each[:, 1]))
+        passed = _pass(process, sample, graph, theta, evidence.scores, gradient=True)
+        value = evidence.value(passed.alpha, float(graph.weights @ passed.each[:, 1]))
         return value, evidence.gradient(passed.alpha, passed.by)
 
     def log_densities(
-        self, process: Process, sample: Sample, structure: Graph, theta: FloatArray
+        self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
     ) -> FloatArray:
         """Return the log density (r,) of each term, given its neighbours."""
         evidence = Evidence.of(process, sample, theta)
-        passed = _pass(process, sample, structure, theta, evidence.scores, gradient=False)
+        graph = structure.graph
+        passed = _pass(process, sample, graph, theta, evidence.scores, gradient=False)
         own = evidence.log_densities + 0.5 * evidence.scores**2
-        return np.asarray(own[structure.rows] - 0.5 * passed.each.sum(axis=1))
+        return np.asarray(own[graph.rows] - 0.5 * passed.each.sum(axis=1))
 
     def condition(
-        self, process: Process, sample: Sample, structure: Graph, theta: FloatArray
+        self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
     ) -> Local:
         """Condition the process at theta on a sample."""
         return Local(self, process, theta, sample, process.scores(theta, sample), structure)
@@ -138,7 +140,8 @@ class Neighbours:
         microseconds = _BY_NEIGHBOUR * m + _BY_SQUARE * m * m
         return Cost(n * (12.0 * m + 500.0), _FLOPS * microseconds * n, _FIT)
 
-    def _most(self, process: Process, sample: Sample) -> int:
+    def most(self, process: Process, sample: Sample) -> int:
+        """Return how many neighbours an observation of a sample is given."""
         several = len(process.covariance.groups) > 1
         one = _ONE_TASK if process.covariance.tasks == 1 else _SEVERAL_TASKS
         most = self.neighbours or (_SEVERAL_GROUPS if several else one)
@@ -229,7 +232,7 @@ class Local:
     theta: FloatArray
     sample: Sample
     scores: FloatArray
-    graph: Graph
+    structure: Graph | Connected
 
     @functools.cached_property
     def _search(self) -> Search:
@@ -315,13 +318,13 @@ class Local:
     @property
     def _whole(self) -> Graph:
         """The graph of all observations, also where the likelihood has those of some tasks only."""
-        if self.graph.rows.size == self.sample.size:
-            return self.graph
-        return self.solver.prepare(self.process, self.theta, self.sample)
+        if isinstance(self.structure, Connected) and not self.structure.given:
+            return self.structure.graph
+        return self.solver.prepare(self.process, self.theta, self.sample).graph
 
     def describe(self) -> list[str]:
         """Return lines for the model's summary."""
-        most = self.graph.neighbours.shape[1]
+        most = self.solver.most(self.process, self.sample)
         where = "tile" if self.solver.tiles else "cell"
         return [
             f"each value given {most} neighbours; each {where} predicted from {self.solver.near}"
