@@ -189,8 +189,8 @@ def _to_read(name: str, array: xr.DataArray) -> Unread | Entries:
     if array.chunks is None:
         import dask.array as da
 
-        lazy = [c for c in array.coords.values() if c.chunks is not None]
-        chunks = {d: n for c in reversed(lazy) for d, n in c.chunksizes.items()}
+        beside = array.coords.values()
+        chunks = {d: n for c in beside for d, n in c.variable.chunksizes.items()}
         pieces = tuple(chunks.get(d, (n,)) for d, n in array.sizes.items())
         array = array.copy(data=da.from_array(array.values, chunks=pieces))
     return Unread.of(name, array)
@@ -282,10 +282,10 @@ def _part(
     """Find the entries of a chunk, given what stands beside it and where it starts."""
     beside, starts = others[: len(others) - block.ndim], others[len(others) - block.ndim :]
     keep = ~np.isnan(block)
-    index = [k + start for k, start in zip(np.nonzero(keep), starts, strict=True)]
     places = np.zeros(np.count_nonzero(keep), np.int64)
-    for k, size in zip(index, shape, strict=True):
-        places = places * size + k
+    index = np.nonzero(keep) if keep.ndim else ()
+    for k, start, size in zip(index, starts, shape, strict=True):
+        places = places * size + (k + start)
     out = np.empty((1,) * block.ndim, object)
     out[...] = _Part(
         places=places,
