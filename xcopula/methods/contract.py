@@ -74,6 +74,10 @@ class Method(ABC):
     def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
         """Estimate an evaluation from the number of observations of each task."""
 
+    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
+        """Tell whether the mean of a task, of so many, costs less than mean and variance."""
+        return False
+
     def labelled(self) -> Mapping[str, Any]:
         """Return the labelled points among the options, by the names of these."""
         return {}
