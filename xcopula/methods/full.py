@@ -41,15 +41,15 @@ class Full(Method):
         """Return the negative log-likelihood and its gradient."""
         return structure.objective(process, theta)
 
+    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
+        """Tell that it is: the variance takes a triangular system for each cell."""
+        return True
+
     def condition(
         self, process: Process, sample: Sample, structure: Part, theta: FloatArray
     ) -> Conditioned:
         """Condition the process at theta on all observations."""
         return structure.condition(process, theta)
-
-    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
-        """Tell that it is: the variance takes a triangular system for each cell."""
-        return True
 
     def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
         """Estimate one model of all observations."""

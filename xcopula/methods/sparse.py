@@ -142,6 +142,10 @@ class Sparse(Method):
         by = pull_back(self.kind, sample, pieces, alpha)
         return evidence.value(alpha, pieces.log_determinant), evidence.gradient(alpha, by)
 
+    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
+        """Tell that it is: the variance takes one more triangular system for each cell."""
+        return True
+
     def condition(
         self, process: Process, sample: Sample, structure: Inducing, theta: FloatArray
     ) -> Projected:
@@ -149,10 +153,6 @@ class Sparse(Method):
         pieces = factorise(self.kind, process, sample, structure.points, structure.blocks, theta)
         w = process.scores(theta, sample)
         return Projected(self.kind, sample, pieces, pieces.solve(w[None])[0], w)
-
-    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
-        """Tell that it is: the variance takes one more triangular system for each cell."""
-        return True
 
     def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
         """Estimate covariances of all observations with the inducing points."""

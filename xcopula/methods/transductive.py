@@ -112,6 +112,10 @@ class Transductive(Method):
         pairs = len(structure) - 1
         return total(structure, [1.0 - pairs if pairs else 1.0, *[1.0] * pairs], process, theta)
 
+    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
+        """Tell that it is where one sub-model decides: a pair, or the primary alone."""
+        return task > 0 or tasks <= 2
+
     def condition(
         self, process: Process, sample: Sample, structure: Parts, theta: FloatArray
     ) -> Combined:
@@ -156,10 +160,6 @@ class Transductive(Method):
         else:
             points = choose_anchors(sample)
         return anchor(models, rule.coefficients, points) if points.size else None
-
-    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
-        """Tell that it is where one sub-model decides: a pair, or the primary alone."""
-        return task > 0 or tasks <= 2
 
     def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
         """Estimate the primary alone and with each secondary; all are kept for prediction."""
