@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from sources import EAST, NORTH, TEN, dataset
-from strategies import count_computes, raise_if_dask_computes
+from strategies import raise_if_dask_computes
 
 from xcopula.labels.variables import (
     is_lazy,
-    loaded,
     pick,
     thinned,
     wanted,
@@ -125,17 +124,6 @@ class TestLazy:
         assert not is_lazy(sites["metal"])
         assert is_lazy(sites["metal"].chunk(site=7))
         assert is_lazy(sites["metal"].assign_coords(x=sites["x"].chunk(site=7)))
-
-    def test_loaded_together(self, sites):
-        """All variables and coordinates in one request, none if there is nothing to load."""
-        lazy = {n: sites[n].chunk(site=7) for n in ("metal", "proxy")}
-        with count_computes() as scheduler:
-            found = loaded(lazy)
-        assert scheduler.computes == 1
-        for name, array in found.items():
-            xr.testing.assert_identical(array, sites[name])
-        eager = {"metal": sites["metal"]}
-        assert loaded(eager) is eager
 
     def test_idle_coordinates_are_dropped(self):
         """A lazy coordinate that is neither input nor field is never computed."""

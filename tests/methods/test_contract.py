@@ -76,6 +76,14 @@ def setting(seed=0, **options):
     return process, sample, theta, reference.some_targets(sample, rng)
 
 
+def first_tasks(count):
+    """Draw three tasks and keep the first, or two, or all."""
+    process, sample, theta, cells = setting()
+    own = tuple(range(count))
+    process, index = process.with_tasks(own)
+    return process, sample.select(own), theta[index], cells
+
+
 def test_every_name_is_in_the_list():
     """The list has all methods there are, by all names."""
     assert {method.name for method in VARIANTS.values()} == set(METHODS)
@@ -185,7 +193,7 @@ class TestConditioned:
         process, sample, theta, cells = setting()
         conditioned = reference.condition(method, process, sample, theta, solver)
         names = {n for c in Conditioned.__mro__ for n in vars(c) if not n.startswith("_")}
-        assert {"moments", "means", "leave_one_out", "describe"} <= names
+        assert {"moments", "mean", "means", "leave_one_out", "describe"} <= names
         assert all(hasattr(conditioned, name) for name in names)
         assert all(isinstance(line, str) for line in conditioned.describe())
         for task, nugget in itertools.product(range(3), (True, False)):
@@ -232,6 +240,38 @@ class TestConditioned:
         conditioned.means(cells, np.ones((2, sample.size)))
         np.testing.assert_array_equal(conditioned.moments(cells), first)
         np.testing.assert_array_equal(conditioned.leave_one_out(), loo)
+
+    @pytest.mark.parametrize("tasks", [1, 2, 3])
+    def test_the_mean_alone_is_that_of_the_moments(self, method, solver, tasks):
+        """For every task, with and without its nugget, at data and elsewhere, to 1e-12."""
+        process, sample, theta, cells = first_tasks(tasks)
+        conditioned = reference.condition(method, process, sample, theta, solver)
+        none = Targets.nowhere(np.empty((len(cells.inputs), 0)))
+        for task, nugget in itertools.product(range(tasks), (True, False)):
+            found = conditioned.mean(cells, task=task, nugget=nugget)
+            expected = conditioned.moments(cells, task=task, nugget=nugget).mean
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+            assert conditioned.mean(none, task=task, nugget=nugget).shape == (0,)
+        np.testing.assert_array_equal(conditioned.mean(cells), conditioned.mean(cells, task=0))
+
+    @pytest.mark.parametrize("tasks", [1, 2, 3])
+    def test_a_mean_that_is_cheaper_asks_for_no_variance(self, method, solver, tasks, monkeypatch):
+        """Where a method says so, nothing is whitened; the sparse ones solve half as much."""
+        process, sample, theta, cells = first_tasks(tasks)
+        conditioned = reference.condition(method, process, sample, theta, solver)
+
+        def refuse(*args, **options):
+            raise AssertionError("the variance was asked for")
+
+        for kind in {type(c) for c in (conditioned, *getattr(conditioned, "models", ()))}:
+            monkeypatch.setattr(kind, "moments", refuse)
+        for task in range(tasks):
+            if method.mean_is_cheaper(tasks, task):
+                assert conditioned.mean(cells, task=task).shape == (cells.size,)
+            else:
+                assert method.name in ("bcm", "transductive")
+                with pytest.raises(AssertionError, match="the variance was asked for"):
+                    conditioned.mean(cells, task=task)
 
     @pytest.mark.parametrize("nugget", [True, False])
     def test_means_of_the_data_are_those_of_the_moments(self, method, solver, nugget):

@@ -7,7 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 import xarray as xr
+from conftest import METHODS
 from scipy.special import ndtr
+
+from xcopula.prediction.predictor import Predictor
 
 
 @pytest.fixture(scope="module", params=["memory", "lazy"])
@@ -129,6 +132,89 @@ class TestPosterior:
                 "std": posterior.std(),
             }
         ).to_netcdf(tmp_path / "posterior.nc")
+
+
+class TestMeanAlone:
+    """The median needs the latent mean, and no variance where the method can do without."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        """What was asked of the predictor, block by block."""
+        found = []
+        for quantity in ("latent", "mean"):
+            own = getattr(Predictor, quantity)
+
+            def spy(self, *args, own=own, quantity=quantity):
+                found.append(quantity)
+                return own(self, *args)
+
+            monkeypatch.setattr(Predictor, quantity, spy)
+        return found
+
+    @pytest.mark.parametrize("chunks", [None, {"x": 7, "y": 6}])
+    @pytest.mark.parametrize("level", [0.5, [0.5], [0.5, 0.5]])
+    def test_is_all_that_a_median_takes(self, model, grid, asked, level, chunks):
+        """Also as a quantile, of one level or several; the values are those of both moments."""
+        found = model.predict(grid, level, chunks=chunks)["metal"].compute()
+        assert asked == ["mean"]
+        both = model.predict(grid, [0.5, 0.9])["metal"]
+        np.testing.assert_array_equal(found, both.sel(quantile=found["quantile"]))
+        assert asked == ["mean", "latent"]
+
+    def test_nothing_is_evaluated_before_it_is_needed(self, model, grid, asked):
+        """Making a posterior costs nothing; repr, name and laziness neither."""
+        posterior = model.posterior(grid)
+        assert repr(posterior).endswith("(y: 6, x: 7), in memory>")
+        assert not posterior.lazy
+        assert asked == []
+
+    def test_nothing_is_evaluated_twice_in_memory(self, model, grid, asked):
+        """Moments that are known serve the median; so does a mean that is known."""
+        posterior = model.posterior(grid)
+        posterior.median()
+        posterior.median()
+        assert asked == ["mean"]
+        posterior.interval()
+        posterior.mean()
+        posterior.median()
+        assert asked == ["mean", "latent"]
+        again = model.posterior(grid)
+        again.latent.load()
+        again.median()
+        assert asked[2:] == ["latent"]
+
+    def test_a_graph_does_not_depend_on_what_was_asked_before(self, model, grid, asked):
+        """The keys of a lazy median are always the same."""
+        first, second = (model.posterior(grid, chunks=3) for _ in range(2))
+        second.interval()
+        assert first.median().data.name == second.median().data.name
+        second.median().compute()
+        assert set(asked) == {"mean"}
+
+    @pytest.mark.parametrize("chunks", [None, 3])
+    def test_of_methods_whose_weights_need_variances(self, triple, grid, asked, chunks):
+        """They evaluate both once, as before; their secondaries come from a pair."""
+        posterior = triple.posterior(grid, chunks=chunks)
+        posterior.median().compute()
+        assert set(asked) == {"latent"}
+        del asked[:]
+        triple.posterior(grid, variable="proxy", chunks=chunks).median().compute()
+        assert set(asked) == {"mean"}
+
+    @pytest.mark.parametrize("method", list(METHODS))
+    @pytest.mark.parametrize("variable", ["metal", "proxy"])
+    @pytest.mark.parametrize("of", ["observation", "signal"])
+    def test_equals_the_middle_of_both(self, fit_by, sloped, sloped_grid, method, variable, of):
+        """For every method and variable, lazily and at the sites of the data, to 1e-12."""
+        fitted = fit_by(method)
+        for target, chunks in ((sloped_grid, {"x": 3, "y": 4}), (sloped, {"site": 11})):
+            both = fitted.predict(target, [0.5, 0.7], variable=variable, of=of)[variable]
+            expected = both.sel(quantile=0.5)
+            for found in (
+                fitted.predict(target, 0.5, variable=variable, of=of)[variable],
+                fitted.predict(target, 0.5, variable=variable, of=of, chunks=chunks)[variable],
+            ):
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 class TestSecondary:

@@ -251,6 +251,65 @@ class TestMask:
             model.predict(grid, mask=(grid["x"] > 1.0).assign_coords(x=grid["x"] + 1.0))
 
 
+class TestGaps:
+    """A field with gaps is its own target."""
+
+    @pytest.fixture(scope="class", params=["axes", "cells"])
+    @classmethod
+    def cloudy(cls, request):
+        """A field of 3 days with clouds, on axes or on a swath with places of its own."""
+        rng = np.random.default_rng(3)
+        y, x = np.meshgrid(np.arange(7.0), np.arange(9.0), indexing="ij")
+        days = np.arange(3) * np.timedelta64(1, "D") + np.datetime64("2001-07-01", "ns")
+        level = np.sin(y / 3.0) + np.cos(x / 4.0) + rng.normal(scale=0.1, size=(3, 7, 9))
+        level[np.hypot(y - 3.0, x - 4.0) < rng.uniform(1.0, 3.0, (3, 1, 1))] = np.nan
+        dims = ("time", "y", "x")
+        data = xr.Dataset({"level": (dims, level, {"units": "K"})}, coords={"time": days})
+        if request.param == "axes":
+            return data.assign_coords(
+                y=("y", y[:, 0], {"units": "km"}), x=("x", x[0], {"units": "km"})
+            )
+        km = {"units": "km"}
+        data = data.rename(y="line", x="pixel")
+        return data.assign_coords(
+            u=(("line", "pixel"), x + 0.1 * y, km | {"axis": "X"}),
+            v=(("line", "pixel"), y - 0.1 * x, km | {"axis": "Y"}),
+        )
+
+    def test_are_filled_from_one_call(self, cloudy):
+        """Chunk by chunk, nothing computed before it is asked; what was seen comes back."""
+        rows, columns = cloudy["level"].dims[1:]
+        lazy = cloudy.chunk({"time": 2, rows: 3, columns: 4})
+        if "u" in lazy.coords:
+            lazy["u"] = cloudy["u"].chunk({columns: 5})  # chunks need not agree
+        model = xcopula.fit(lazy, "level", kernels="matern32", marginals="normal", restarts=0)
+        with raise_if_dask_computes():
+            filled = lazy.mtcopula.predict(model, 0.5)["level"]
+            bounds = model.predict(lazy, [0.05, 0.95])["level"]
+        assert filled.chunks is not None
+        filled, seen = filled.compute(), cloudy["level"].notnull()
+        assert 0.2 < float(seen.mean()) < 0.98
+        assert filled.dims == cloudy["level"].dims
+        assert filled.notnull().all()
+        np.testing.assert_allclose(
+            filled.where(seen), cloudy["level"].where(seen), rtol=0.0, atol=1e-12
+        )
+        width = bounds.compute().diff("quantile").squeeze("quantile", drop=True)
+        np.testing.assert_allclose(width.where(seen, 0.0), 0.0, atol=1e-12)
+        assert (width.where(~seen, 1.0) > 0.05).all()
+        xr.testing.assert_allclose(filled, model.predict(cloudy, 0.5)["level"], rtol=1e-12)
+
+    def test_the_whole_chain_is_lazy(self, cloudy):
+        """Fit and filling are one graph."""
+        lazy = cloudy.chunk({cloudy["level"].dims[1]: 3})
+        options = {"kernels": "matern32", "marginals": "normal", "restarts": 0}
+        with raise_if_dask_computes():
+            model = xcopula.fit(lazy, "level", compute=False, **options)
+            filled = model.predict(lazy, 0.5)["level"]
+        expected = xcopula.fit(cloudy, "level", **options).predict(cloudy, 0.5)["level"]
+        xr.testing.assert_allclose(filled.compute(), expected, rtol=1e-12)
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         "quantiles", [0.0, 1.0, -0.1, 95, [0.5, 1.0], [], np.nan, [[0.5]], True]

@@ -72,6 +72,8 @@ class TestEverySolver:
                 found = conditioned.moments(cells, task=task, nugget=nugget)
                 assert isinstance(found, Moments)
                 assert found.mean.shape == found.variance.shape == (cells.size,)
+                mean = conditioned.mean(cells, task=task, nugget=nugget)
+                np.testing.assert_allclose(mean, found.mean, rtol=0, atol=1e-12)
                 rows = np.ones((3, sample.size))
                 means = conditioned.means(cells, rows, task=task, nugget=nugget)
                 assert means.shape == (3, cells.size)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from xcopula.arguments import check_flag
 from xcopula.fitting.interruption import stop_together
@@ -30,10 +29,11 @@ from xcopula.fitting.steps import (
 )
 from xcopula.kernels import Kernel
 from xcopula.labels.coordinates import CoordinateSystem, Coords
+from xcopula.labels.entries import Source, Unread, to_read
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, describe, gather, read
 from xcopula.labels.points import check_points
-from xcopula.labels.variables import Data, Thin, is_lazy, thinned
+from xcopula.labels.variables import Data, Thin, thinned
 from xcopula.marginals import Law
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
@@ -76,7 +76,8 @@ def fit(
     ----------
     data : Dataset or mapping of str to DataArray
         Variables with their coordinates; NaN marks what was not observed, and each variable may
-        have its own gaps. Dask-backed variables are computed once.
+        have its own gaps. Dask-backed variables are read once, chunk by chunk: only what was
+        observed is kept in memory.
     primary : str
         The variable to predict.
     secondary : str or sequence of str
@@ -166,17 +167,17 @@ def fit(
     )
     compute = check_flag("compute", compute)
     data = thinned(data, check_thin(thin))
-    arrays, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute)
+    sources, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute)
     check_inputs(system.names)
-    variables = describe(arrays, request.laws, system)
+    variables = describe(sources, request.laws, system)
     for option, points in request.method.labelled().items():
         check_points(f"`{option}`", points, system)
     if not compute:
         _check_picklable(callback)
-        graph = _Fitting(arrays, system, request).graph()
+        graph = _Fitting(sources, system, request).graph()
         return LazyModel(variables, system, request.method, graph)
     with stop_together() as ticket:
-        model = _Fitting(arrays, system, replace(request, ticket=ticket)).compute()
+        model = _Fitting(sources, system, replace(request, ticket=ticket)).compute()
     warn_of_laws(model)
     return model
 
@@ -196,7 +197,7 @@ class _Counted:
 class _Fitting:
     """The steps of one fit, to be run or recorded."""
 
-    arrays: dict[str, xr.DataArray]
+    sources: Mapping[str, Source]
     system: CoordinateSystem
     request: Request
 
@@ -204,14 +205,14 @@ class _Fitting:
         """Run the steps: side by side where the method has pairs, else one after the other."""
         from threadpoolctl import threadpool_limits
 
-        if len(self.arrays) > 1 and self.request.method.pairwise:
+        if len(self.sources) > 1 and self.request.method.pairwise:
             # Sub-models run side by side: one BLAS thread each, or they would fight for the cores.
             with threadpool_limits(1, user_api="blas"):
                 # A callback belongs to this process; a cluster would call a copy of it.
                 options = {"scheduler": "threads"} if self.request.callback else {}
                 together: CopulaModel = self.graph().compute(**options)
             return together
-        start = _start(self.arrays, self.system, self.request)
+        start = _start(self.sources, self.system, self.request)
         # Threads of BLAS pay for large matrices only; on small ones they wait for each other.
         threads = 1 if start[0].sample.size < _LARGE else None
         with threadpool_limits(threads, user_api="blas"):
@@ -226,12 +227,13 @@ class _Fitting:
         import dask
 
         survive_forks()
-        if any(is_lazy(array) for array in self.arrays.values()):
+        sources = to_read(self.sources)
+        if any(isinstance(source, Unread) for source in sources.values()):
             begun = dask.delayed(_start, pure=True, nout=2)
-            start = begun(self.arrays, self.system, self.request)
+            start = begun(sources, self.system, self.request)
         else:
             # In memory: whatever is wrong with the data is said at once.
-            ready = _start(self.arrays, self.system, self.request)
+            ready = _start(sources, self.system, self.request)
             start = [dask.delayed(part, pure=True, traverse=False) for part in ready]
         observations, request = start
         return self._chain(
@@ -239,7 +241,7 @@ class _Fitting:
         )
 
     def _chain(self, observations: Any, request: Any, call: Callable[..., Any]) -> Any:
-        tasks = range(len(self.arrays))
+        tasks = range(len(self.sources))
         tables = call(choose, [call(fit_alone, observations, request, i) for i in tasks], request)
         pairs = []
         if self.request.method.pairwise:
@@ -249,9 +251,9 @@ class _Fitting:
 
 
 def _start(
-    arrays: dict[str, xr.DataArray], system: CoordinateSystem, request: Request
+    sources: Mapping[str, Source], system: CoordinateSystem, request: Request
 ) -> tuple[Observations, Request]:
-    observations = read(arrays, system, request.laws)
+    observations = read(sources, system, request.laws)
     return observations, begin(observations, request)
 
 

@@ -188,10 +188,13 @@ def find_fields(
 
 
 def fields_of(
-    array: xr.DataArray, names: Sequence[str], keys: Sequence[str], system: CoordinateSystem
+    data: xr.Dataset | xr.DataArray,
+    names: Sequence[str],
+    keys: Sequence[str],
+    system: CoordinateSystem,
 ) -> tuple[Field, ...]:
     """Describe the fields that the law of a variable varies with; no values are read."""
-    units = {str(n): units_of(c) for n, c in array.coords.items()}
+    units = {str(n): units_of(c) for n, c in data.coords.items()}
     units |= {axis.name: axis.units for axis in system.axes}  # the units they are read in
     return tuple(Field(name, name in keys, units.get(name, "")) for name in names)
 

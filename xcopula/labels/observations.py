@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,11 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.errors import CoordinateError, FieldError
-from xcopula.labels.coordinates import CoordinateSystem, Coords, find_coordinates, find_projection
+from xcopula.labels.coordinates import CoordinateSystem, Coords, find_coordinates
+from xcopula.labels.entries import Entries, Source, Unread, find_entries, with_known
 from xcopula.labels.fields import Field, fields_of, find_fields, source_of
 from xcopula.labels.sites import find_sites
-from xcopula.labels.variables import Data, Laws, loaded, pick, wanted, with_fields, without_idle
+from xcopula.labels.variables import Data, Laws, pick, wanted, with_fields, without_idle
 from xcopula.marginals import Law
 from xcopula.process import Sample, Sites, Targets
 from xcopula.warn import warn_user
@@ -106,11 +108,11 @@ def observe(
     laws: Laws = (),
 ) -> Observations:
     """Find the inputs of some variables and read them; see :func:`gather` and :func:`read`."""
-    arrays, system = gather(data, names, coords, ard=ard, laws=laws)
-    return read(arrays, system, laws or [None] * len(names))
+    sources, system = gather(data, names, coords, ard=ard, laws=laws)
+    return read(sources, system, laws or [None] * len(names))
 
 
-def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) -> Observations:
+def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) -> Observations:
     """Read the finite values of some variables, where they stand, and what their laws vary with.
 
     Raises
@@ -125,10 +127,10 @@ def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) 
     FieldError
         If a field of a law cannot be found, or is missing where a value is not.
     """
-    arrays = loaded(arrays)
+    entries = list(find_entries(sources).values())
     rows = [
-        _read(name, array, law, system, own=k == 0)
-        for k, ((name, array), law) in enumerate(zip(arrays.items(), laws, strict=True))
+        _read(e, law, system, own=k == 0)
+        for k, (e, law) in enumerate(zip(entries, laws, strict=True))
     ]
     positions = np.concatenate([r.positions for r in rows])
     for axis, numbers in zip(system.axes, positions.T, strict=True):
@@ -138,15 +140,12 @@ def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) 
     _warn_of_degrees(system, positions)
     system = system.scaled_to(positions)
     sites, numbers = find_sites(system, [r.positions for r in rows])
-    for name, own, r in zip(arrays, numbers, rows, strict=True):
-        _refuse_duplicates(name, own, r.positions, system)
+    for e, own, r in zip(entries, numbers, rows, strict=True):
+        _refuse_duplicates(e.name, own, r.positions, system)
     inputs = [system.to_columns(list(r.positions.T)).T for r in rows]
-    _warn_of_strangers(list(arrays), inputs)
+    _warn_of_strangers([e.name for e in entries], inputs)
     return Observations(
-        variables=tuple(
-            _variable(name, array, r.fields)
-            for (name, array), r in zip(arrays.items(), rows, strict=True)
-        ),
+        variables=tuple(_variable(e.name, e, r.fields) for e, r in zip(entries, rows, strict=True)),
         coordinates=system,
         positions=positions,
         sites=sites,
@@ -159,10 +158,10 @@ def read(arrays: dict[str, xr.DataArray], system: CoordinateSystem, laws: Laws) 
     )
 
 
-def _variable(name: str, array: xr.DataArray, fields: tuple[Field, ...]) -> Variable:
+def _variable(name: str, source: xr.DataArray | Entries, fields: tuple[Field, ...]) -> Variable:
     # A copy: a model closes its arrays, and those of the attributes are the user's.
-    attrs = copy.deepcopy(dict(array.attrs))
-    return Variable(name, attrs, tuple(str(d) for d in array.dims), fields)
+    attrs = copy.deepcopy(dict(source.attrs))
+    return Variable(name, attrs, tuple(str(d) for d in source.dims), fields)
 
 
 def gather(
@@ -173,43 +172,52 @@ def gather(
     ard: bool | Sequence[str] = False,
     laws: Laws = (),
     load: bool = True,
-) -> tuple[dict[str, xr.DataArray], CoordinateSystem]:
+) -> tuple[dict[str, Source], CoordinateSystem]:
     """Return the variables of a model with all they need, and the inputs of the primary.
 
     Parameters
     ----------
     load : bool
-        Whether to compute what is backed by dask; labels and attributes alone must do otherwise.
+        Whether to find the entries of the variables, computing what is backed by dask; labels and
+        attributes alone must do otherwise.
     """
     bare = pick(data, names, coords)
     laws = laws or [None] * len(names)
     arrays = with_fields(bare, laws, data)
     for (name, array), law in zip(list(arrays.items()), laws, strict=True):
         arrays[name] = without_idle(array, coords, [source_of(f) for f in wanted(law)[0]])
-    if load:
-        arrays = loaded(arrays)
     primary = arrays[names[0]]
     fields = [c for c in primary.coords if c not in bare[names[0]].coords]
-    return arrays, find_coordinates(primary.drop_vars(fields), coords, ard=ard)
+    if not load:
+        return dict(arrays), find_coordinates(primary.drop_vars(fields), coords, ard=ard)
+    found = find_entries(arrays)
+    known = found[names[0]]
+    whole = with_known(primary, known).drop_vars(fields)
+    return dict(found), find_coordinates(whole, coords, ard=ard, extents=known.extents)
 
 
 def describe(
-    arrays: dict[str, xr.DataArray], laws: Laws, system: CoordinateSystem
+    sources: Mapping[str, Source], laws: Laws, system: CoordinateSystem
 ) -> tuple[Variable, ...]:
     """Describe the variables of a model from their labels alone."""
     return tuple(
-        _variable(name, array, _fields(name, array, law, system)[0])
-        for (name, array), law in zip(arrays.items(), laws, strict=True)
+        _variable(name, source, _fields(name, _labels_of(source), law, system)[0])
+        for (name, source), law in zip(sources.items(), laws, strict=True)
+        if not isinstance(source, Unread)
     )
 
 
+def _labels_of(source: xr.DataArray | Entries) -> xr.DataArray | xr.Dataset:
+    return source.labels if isinstance(source, Entries) else source
+
+
 def _fields(
-    name: str, array: xr.DataArray, law: Law | None, system: CoordinateSystem
+    name: str, labels: xr.DataArray | xr.Dataset, law: Law | None, system: CoordinateSystem
 ) -> tuple[tuple[Field, ...], list[xr.DataArray]]:
     """Return the fields of a variable's law, and their values beside it."""
     try:
-        fields = fields_of(array, *wanted(law), system)
-        return fields, find_fields(fields, array, system, name, "the variable")
+        fields = fields_of(labels, *wanted(law), system)
+        return fields, find_fields(fields, labels, system, name, "the variable")
     except FieldError as error:
         raise FieldError(f"Variable {name!r}: {error}") from None
 
@@ -224,95 +232,74 @@ class _Rows:
     fields: tuple[Field, ...]
 
 
-def _read(
-    name: str, array: xr.DataArray, law: Law | None, system: CoordinateSystem, *, own: bool
-) -> _Rows:
+def _read(entries: Entries, law: Law | None, system: CoordinateSystem, *, own: bool) -> _Rows:
     """Return the finite entries of a variable, their sites and the fields of its law.
 
     The system was found in the primary's ``own`` coordinates; those of others are looked for.
     """
-    fields, beside = _fields(name, array, law, system)
+    name, what = entries.name, f"Variable {entries.name!r}"
+    fields, beside = _fields(name, entries.labels, law, system)
     if own:
-        axes = system.read(array, f"Variable {name!r}")
+        axes = system.read(entries.labels, what)
     else:
-        axes = system.find_in(array, f"Variable {name!r}", [f.source for f in fields])
-    system.check_projection(find_projection(array), f"Variable {name!r}")
-    axes = [axis.reset_coords(drop=True) for axis in axes]
-    covered = {d for axis in axes for d in axis.dims}
-    free = [str(d) for d in array.dims if d not in covered and array.sizes[d] > 1]
+        axes = system.find_in(entries.labels, what, [f.source for f in fields])
+    system.check_projection(entries.projection, what)
+    covered = {d for axis in axes for d in entries.covers(axis)}
+    free = [str(d) for d, n in entries.sizes.items() if d not in covered and n > 1]
     if free:
         raise CoordinateError(
             f"Variable {name!r} varies along {free}, which the coordinates {list(system.names)} do "
             f"not describe. Select one entry, or add a coordinate of {free} to `coords`."
         )
-    values = np.asarray(array.values, np.float64).reshape(-1)
-    _check_values(name, values)
-    keep = ~np.isnan(values)
-    positions = np.column_stack([_along(array, axis)[keep] for axis in axes])
+    _check_values(entries)
+    positions = np.column_stack([entries.at(axis) for axis in axes])
     lost = ~np.isfinite(positions).all(axis=1)
     if lost.any():
         raise CoordinateError(
             f"{lost.sum()} of the {len(lost)} values of {name!r} have a coordinate that is not "
             "finite. Drop them with `dropna` or `where`."
         )
-    found = [_along(array, f.reset_coords(drop=True))[keep] for f in beside]
+    found = [entries.at(f) for f in beside]
     fields = tuple(f.learnt_from(c, system) for f, c in zip(fields, found, strict=True))
     columns = [f.encode(c) for f, c in zip(fields, found, strict=True)]
     for field, column in zip(fields, columns, strict=True):
-        _refuse_missing(name, field, array, np.flatnonzero(keep)[~np.isfinite(column)])
+        _refuse_missing(field, entries, np.flatnonzero(~np.isfinite(column)))
         strange = _out_of_range(column)
         if strange:
             raise FieldError(f"The field {field.name!r} of {name!r} has {strange}")
-    covariates = np.column_stack(columns) if columns else np.empty((keep.sum(), 0))
-    return _Rows(positions, values[keep], covariates, fields)
+    covariates = np.column_stack(columns) if columns else np.empty((len(lost), 0))
+    return _Rows(positions, entries.values, covariates, fields)
 
 
-def _along(array: xr.DataArray, other: xr.DataArray) -> npt.NDArray[Any]:
-    """Return a coordinate at every entry of a variable, in the order of its values."""
-    _, whole = xr.broadcast(array.reset_coords(drop=True), other)
-    return np.asarray(whole.transpose(*array.dims).values).reshape(-1)
-
-
-def _refuse_missing(
-    name: str, field: Field, array: xr.DataArray, places: npt.NDArray[np.int64]
-) -> None:
+def _refuse_missing(field: Field, entries: Entries, missing: IntArray) -> None:
     """Refuse values whose field is missing, by count and by the names of the first."""
-    if not places.size:
-        return
-    shown = []
-    for place in places[:_SHOWN]:
-        index = dict(zip(array.dims, np.unravel_index(place, array.shape), strict=True))
-        entry = array.isel(index)
-        shown.append(
-            ", ".join(
-                f"{d}={entry[d].values if d in entry.coords else k}" for d, k in index.items()
-            )
+    if missing.size:
+        raise FieldError(
+            f"The field {field.name!r} is missing at {missing.size} sites where {entries.name!r} "
+            f"is known (first: {'; '.join(map(entries.called, missing[:_SHOWN]))}). Fill it in, or "
+            "drop these sites."
         )
-    raise FieldError(
-        f"The field {field.name!r} is missing at {places.size} sites where {name!r} is known "
-        f"(first: {'; '.join(shown)}). Fill it in, or drop these sites."
-    )
 
 
-def _check_values(name: str, values: FloatArray) -> None:
+def _check_values(entries: Entries) -> None:
+    name, values = entries.name, entries.values
     infinite = np.isinf(values)
     if infinite.any():
         raise ValueError(
             f"Variable {name!r} has {infinite.sum()} infinite values (first at position "
-            f"{int(np.flatnonzero(infinite)[0])}). Set them to NaN to leave them out."
+            f"{int(entries.places[infinite][0])}). Set them to NaN to leave them out."
         )
-    finite = values[~np.isnan(values)]
-    if finite.size < _FEWEST:
+    if values.size < _FEWEST:
         raise ValueError(
-            f"Variable {name!r} has {finite.size} finite values of {values.size}; a task needs at "
-            f"least {_FEWEST}. Leave it out, or give more data."
+            f"Variable {name!r} has {values.size} finite values of {math.prod(entries.shape)}; a "
+            f"task needs at least {_FEWEST}. Leave it out, or give more data."
         )
-    if np.ptp(finite) == 0.0:
+    if np.ptp(values) == 0.0:
         raise ValueError(
-            f"Variable {name!r} is constant: all {finite.size} values are {finite[0]:g}. "
+            f"Variable {name!r} is constant: all {values.size} values are {values[0]:g}. "
             "Leave it out."
         )
-    strange = _out_of_range(finite)
+    strange = _out_of_range(values)
     if strange:
         raise ValueError(f"Variable {name!r} has {strange}")
 

@@ -24,7 +24,6 @@ __all__ = [
     "Laws",
     "Thin",
     "is_lazy",
-    "loaded",
     "pick",
     "thinned",
     "wanted",
@@ -216,13 +215,3 @@ def without_idle(array: xr.DataArray, coords: Coords, fields: Sequence[str]) -> 
 def is_lazy(array: xr.DataArray) -> bool:
     """Tell whether a variable or one of its coordinates is backed by dask."""
     return array.chunks is not None or any(c.chunks is not None for c in array.coords.values())
-
-
-def loaded(arrays: dict[str, xr.DataArray]) -> dict[str, xr.DataArray]:
-    """Return the variables in memory. Those backed by dask are computed together."""
-    if not any(is_lazy(array) for array in arrays.values()):
-        return arrays
-    import dask
-
-    computed: tuple[xr.DataArray, ...] = dask.compute(*arrays.values())
-    return dict(zip(arrays, computed, strict=True))

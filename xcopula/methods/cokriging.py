@@ -69,6 +69,11 @@ class Kriged:
         unsure = np.einsum("ij,ik,kj->j", missing, self.gram, missing)
         return Moments(simple.mean + self.level @ missing, simple.variance + unsure)
 
+    def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
+        """Return the kriging mean of a task at targets."""
+        simple = self.base.mean(targets, task=task, nugget=nugget)
+        return np.asarray(simple + self.level @ self._missing(targets, task, nugget))
+
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
     ) -> FloatArray:

@@ -130,12 +130,16 @@ class Members:
         rest = unexplained(self.nugget, self.sample, targets.sites, task)
         return keep_data(_vote(each, prior, rest), self.sample, self._scores(), targets, task)
 
+    def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
+        """Return the latent mean of a task at targets: votes count by their variance."""
+        return self.moments(targets, task=task, nugget=nugget).mean
+
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
     ) -> FloatArray:
         """Return the means (k, m) of a task that other scores (k, n) would give."""
         each = [self._with_scores(row) for row in scores]
-        return np.stack([c.moments(targets, task=task, nugget=nugget).mean for c in each])
+        return np.stack([c.mean(targets, task=task, nugget=nugget) for c in each])
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others."""

@@ -94,6 +94,10 @@ class Method(ABC):
         """Whether its options need the joint law of many places, which not every solver has."""
         return False
 
+    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
+        """Tell whether the mean of a task, of so many, costs less than mean and variance."""
+        return False
+
     def labelled(self) -> Mapping[str, Any]:
         """Return the labelled points among the options, by the names of these."""
         return {}

@@ -12,7 +12,7 @@ site. The cost is O(n m^2) with m inducing points.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ from xcopula.arguments import check_integer
 from xcopula.methods.contract import Locate, Method, is_labelled
 from xcopula.methods.lowrank import Blocks, LowRank, factorise, pull_back
 from xcopula.methods.partition import by_cluster, by_site, centres
-from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data
+from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
 from xcopula.solvers import Cost, Solver
 from xcopula.solvers.batches import batches
 from xcopula.warn import warn_user
@@ -31,6 +31,7 @@ from xcopula.warn import warn_user
 __all__ = ["Projected", "Sparse"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 _KINDS = ("dtc", "fitc", "pitc")
 # Observations of a PITC block, on average.
@@ -148,6 +149,10 @@ class Sparse(Method):
         by = pull_back(self.kind, sample, pieces, alpha)
         return evidence.value(alpha, pieces.log_determinant), evidence.gradient(alpha, by)
 
+    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
+        """Tell that it is: the variance takes one more triangular system for each cell."""
+        return True
+
     def condition(
         self, process: Process, sample: Sample, structure: Inducing, theta: FloatArray
     ) -> Projected:
@@ -211,11 +216,26 @@ class Projected:
         moments = Moments(mean, np.maximum(variance, 0.0))
         if not nugget:
             return moments
-        self._meet_sites(targets, task, prior, moments)
+        for own, rows in self._met(targets, task):
+            mean[own] = rows @ self.alpha
+            explained = np.einsum("ij,ij->i", self.pieces.solve(rows), rows)
+            moments.variance[own] = np.maximum(prior - explained, 0.0)
         return keep_data(moments, self.sample, self.scores, targets, task)
 
-    def _meet_sites(self, targets: Targets, task: int, prior: float, moments: Moments) -> None:
-        """Correct targets that are sites of the data, where other tasks share the nugget."""
+    def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
+        """Return the latent mean of a task at targets: half of the triangular systems."""
+        mean = np.empty(targets.size)
+        pull = self.pieces.white @ self.alpha
+        for where in batches(targets.size, 2 * len(self.pieces.root)):
+            mean[where] = self.pieces.whiten(targets.inputs[:, where], task) @ pull
+        if not nugget:
+            return mean
+        for own, rows in self._met(targets, task):
+            mean[own] = rows @ self.alpha
+        return keep_scores(mean, self.sample, self.scores, targets, task)
+
+    def _met(self, targets: Targets, task: int) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Give the targets at sites where other tasks share the nugget, with covariance rows."""
         shared = self._shared_nugget(targets, task)
         met = np.flatnonzero((shared[1] != 0.0).any(axis=0))
         for where in batches(met.size, self.sample.size):
@@ -223,9 +243,7 @@ class Projected:
             rows = self.pieces.whiten(targets.inputs[:, own], task) @ self.pieces.white
             for datum, amount in zip(shared[0][:, own], shared[1][:, own], strict=True):
                 rows[np.arange(own.size), np.maximum(datum, 0)] += amount
-            moments.mean[own] = rows @ self.alpha
-            explained = np.einsum("ij,ij->i", self.pieces.solve(rows), rows)
-            moments.variance[own] = np.maximum(prior - explained, 0.0)
+            yield own, rows
 
     def _shared_nugget(self, targets: Targets, task: int) -> tuple[Any, FloatArray]:
         """Return the observation of each other task at the targets' sites, and what it shares."""
@@ -240,7 +258,7 @@ class Projected:
         """Return the means (k, m) of a task that other scores (k, n) would give."""
         alphas = self.pieces.solve(scores)
         each = [replace(self, alpha=a, scores=w) for a, w in zip(alphas, scores, strict=True)]
-        return np.stack([c.moments(targets, task=task, nugget=nugget).mean for c in each])
+        return np.stack([c.mean(targets, task=task, nugget=nugget) for c in each])
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, under the approximate law."""

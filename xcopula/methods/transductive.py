@@ -130,6 +130,10 @@ class Transductive(Method):
         """Return the negative composite log-likelihood and its gradient."""
         return total(structure, process, theta)
 
+    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
+        """Tell that it is where one sub-model decides: a pair, or the primary alone."""
+        return task > 0 or tasks <= 2
+
     def condition(
         self, process: Process, sample: Sample, structure: Parts, theta: FloatArray
     ) -> Combined:
@@ -217,12 +221,20 @@ class Combined:
         combined = _at_least(self._combine(targets, rest, nugget=True), left)
         return keep_data(combined, self.sample, self._scores(), targets, 0)
 
+    def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
+        """Return the latent mean of a task at targets; weights need variances, a pair none."""
+        if task:
+            return self.models[task].mean(targets, task=1, nugget=nugget)
+        if len(self.models) > 2 or self.rule.kind == "stacked":
+            return self.moments(targets, nugget=nugget).mean
+        return self.models[-1].mean(targets, nugget=nugget)
+
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
     ) -> FloatArray:
         """Return the means (k, m) of a task that other scores (k, n) would give."""
         each = [self._with_scores(row) for row in scores]
-        return np.stack([c.moments(targets, task=task, nugget=nugget).mean for c in each])
+        return np.stack([c.mean(targets, task=task, nugget=nugget) for c in each])
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others: secondaries by their pairs."""

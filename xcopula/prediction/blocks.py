@@ -52,7 +52,7 @@ def evaluate(
     missing : sequence of tuple of int
         For each array, the dims of the block that it lacks.
     predictor : Predictor
-    quantity : {"latent", "information"}
+    quantity : {"latent", "mean", "information"}
         Method of the predictor.
     rows : int
         How many numbers a cell has.
@@ -106,6 +106,13 @@ class Query:
     fields: Sequence[Any] = ()
     field_index: Sequence[tuple[Hashable, ...]] = ()
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells along each dim."""
+        pairs = zip(self.arrays, self.index, strict=True)
+        sizes = {d: n for a, names in pairs for d, n in zip(names, a.shape, strict=True)}
+        return tuple(sizes[d] for d in self.dims)
+
     def evaluate(self, predictor: Any, quantity: str, rows: int) -> Any:
         """Evaluate a quantity on all cells, now or lazily."""
         options: dict[str, Any] = {
@@ -145,7 +152,7 @@ class Query:
         predictor: Any,
         leading: FloatArray | None,
     ) -> Any:
-        """Apply :func:`transform` to the latent moments of all cells, now or lazily."""
+        """Apply :func:`transform` to latent moments of all cells, now or lazily."""
         options: dict[str, Any] = {
             "missing": self._missing(self.field_index),
             "function": function,
@@ -204,10 +211,11 @@ def transform(
 ) -> FloatArray:
     """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values.
 
-    Fields of the law have the dims that they have; ``missing`` says which they lack.
+    Moments of one row are means alone: the deviation does not count, and is zero. Fields of the
+    law have the dims that they have; ``missing`` says which they lack.
     """
     shape = moments.shape[1:]
-    mean, std = moments.reshape(2, -1)
+    mean, *std = moments.reshape(len(moments), -1)
     whole = [
         np.broadcast_to(np.expand_dims(f, axes), shape)
         for f, axes in zip(fields, missing, strict=True)
@@ -218,6 +226,8 @@ def transform(
     for part in _slices(cells.size):
         where = cells[part]
         law = predictor.law(task, [f.flat[where] for f in whole])
+        centre = mean[where]
+        spread = std[0][where] if std else np.zeros_like(centre)
         for row, value in zip(out, values, strict=True):
-            row[where] = function(mean[where], std[where], law, *value)
+            row[where] = function(centre, spread, law, *value)
     return out.reshape(shape if leading is None else (len(values), *shape))

@@ -34,8 +34,8 @@ _GOOD_CELLS = 2**20
 def own_chunks(target: Target, used: Sequence[xr.DataArray]) -> dict[Hashable, tuple[int, ...]]:
     """Return the chunks of each dim: of what the prediction reads, else of any variable."""
     found: dict[Hashable, tuple[int, ...]] = {}
-    others = [target] if isinstance(target, xr.DataArray) else target.variables.values()
-    for array in [*used, *others]:
+    others = [target.variable] if isinstance(target, xr.DataArray) else target.variables.values()
+    for array in [*(u.variable for u in used), *others]:  # without coordinates in other chunks
         for dim, chunks in array.chunksizes.items():
             found.setdefault(dim, chunks)
     return found

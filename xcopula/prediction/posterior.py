@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
 class Posterior:
     """What a model knows of one variable on a target: a full law at every cell.
 
-    Lazy where the target is chunked: every method then returns dask-backed arrays.
+    Lazy where the target is chunked: every method then returns dask-backed arrays. In memory, the
+    latent moments are evaluated when something first needs them; the median needs the mean alone.
 
     Attributes
     ----------
@@ -37,8 +39,6 @@ class Posterior:
     query : Query
         The cells of the target.
     predictor : Predictor, or delayed
-    moments : ndarray or dask array (2, ...)
-        Latent mean and standard deviation.
     coords : mapping
         Coordinates of the target.
     attrs : dict
@@ -49,9 +49,28 @@ class Posterior:
     method: Method
     query: blocks.Query
     predictor: Any
-    moments: Any
     coords: dict[Hashable, xr.DataArray]
     attrs: dict[str, Any]
+
+    @cached_property
+    def moments(self) -> Any:
+        """Latent mean and standard deviation (2, ...), an ndarray or a dask array."""
+        return self.query.evaluate(self.predictor, "latent", 2)
+
+    @cached_property
+    def _mean(self) -> Any:
+        """Latent mean (1, ...) alone."""
+        return self.query.evaluate(self.predictor, "mean", 1)
+
+    def _rows(self, levels: FloatArray) -> Any:
+        """Return what quantiles of some levels need: both moments, or the mean for the median."""
+        if (levels != 0.5).any() or not self.method.mean_is_cheaper(
+            len(self.tasks), self.query.task
+        ):
+            return self.moments
+        # What is known in memory is not computed again. A graph does not depend on what was asked
+        # before, and the mean costs little beside both.
+        return self.moments if "moments" in self.__dict__ and not self.lazy else self._mean
 
     @property
     def name(self) -> str:
@@ -64,16 +83,14 @@ class Posterior:
         return self.query.dims
 
     def __repr__(self) -> str:
-        sizes = ", ".join(
-            f"{d}: {n}" for d, n in zip(self.dims, self.moments.shape[1:], strict=True)
-        )
+        sizes = ", ".join(f"{d}: {n}" for d, n in zip(self.dims, self.query.shape, strict=True))
         kind = "lazy" if self.lazy else "in memory"
         return f"<xcopula.Posterior of {self.name!r} on ({sizes}), {kind}>"
 
     @property
     def lazy(self) -> bool:
         """Whether results are dask-backed."""
-        return not isinstance(self.moments, np.ndarray)
+        return self.query.chunks is not None
 
     @property
     def latent(self) -> xr.Dataset:
@@ -99,12 +116,14 @@ class Posterior:
         ValueError
             If a level is not strictly between 0 and 1.
         """
+        levels = check_levels(q)
         return self._over(
             outcome.quantile,
             "quantile",
-            check_levels(q),
+            levels,
             {"long_name": "quantile level", "units": "1"},
             self._value_attrs(),
+            self._rows(levels),
         )
 
     def median(self) -> xr.DataArray:
@@ -202,8 +221,9 @@ class Posterior:
         values: FloatArray,
         dim_attrs: dict[str, Any],
         attrs: dict[str, Any],
+        rows: Any = None,
     ) -> xr.DataArray:
-        result = self._apply(function, values.reshape(-1), attrs, dim)
+        result = self._apply(function, values.reshape(-1), attrs, dim, rows)
         result = result.assign_coords({dim: (dim, values.reshape(-1), dim_attrs)})
         return result.isel({dim: 0}) if values.ndim == 0 else result
 
@@ -213,8 +233,10 @@ class Posterior:
         leading: FloatArray | None,
         attrs: dict[str, Any],
         dim: str | None = None,
+        rows: Any = None,
     ) -> xr.DataArray:
-        values = self.query.transform(self.moments, function, self.predictor, leading)
+        moments = self.moments if rows is None else rows
+        values = self.query.transform(moments, function, self.predictor, leading)
         dims = self.dims if dim is None else (dim, *self.dims)
         return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name, attrs=attrs)
 

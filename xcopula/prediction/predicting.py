@@ -194,7 +194,7 @@ class _Asked:
         self.cells: Cells = find_cells(target, self.variable, model.coordinates, mask)
 
     def posterior(self, chunks: Chunks, results: int) -> Posterior:
-        """Evaluate the latent moments, now or lazily, for so many results of each cell."""
+        """Return the posterior, for so many results of each cell; nothing is evaluated yet."""
         cells, model = self.cells, self.model
         used = [*cells.coordinates, cells.mask, *cells.fields]
         # What a block holds of a cell: its coordinates, the latent mean and deviation, the results.
@@ -218,7 +218,6 @@ class _Asked:
             method=model.method,
             query=query,
             predictor=predictor,
-            moments=query.evaluate(predictor, "latent", 2),
             coords=coords,
             attrs=attrs,
         )

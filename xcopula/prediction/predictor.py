@@ -55,6 +55,11 @@ class Predictor:
         moments = self.conditioned.moments(targets, task=task, nugget=nugget)
         return np.stack([moments.mean, np.sqrt(moments.variance)])
 
+    def mean(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
+        """Return the latent mean (1, m) alone at coordinates, each (m,)."""
+        targets = to_targets(self.coordinates, self.sites, numbers)
+        return self.conditioned.mean(targets, task=task, nugget=nugget)[None]
+
     def information(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds at coordinates, each (m,)."""
         targets = to_targets(self.coordinates, self.sites, numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xcopula.process.copula import Process
 from xcopula.process.evidence import Evidence
-from xcopula.process.sample import Moments, Sample, Targets, keep_data
+from xcopula.process.sample import Moments, Sample, Targets, keep_data, keep_scores
 from xcopula.process.scores import Scores, scores
 from xcopula.process.sites import NO_SITE, Sites, number_sites
 
@@ -18,6 +18,7 @@ __all__ = [
     "Sites",
     "Targets",
     "keep_data",
+    "keep_scores",
     "number_sites",
     "scores",
 ]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from xcopula.process.sites import NO_SITE, number_sites
 
-__all__ = ["Moments", "Sample", "Targets", "keep_data"]
+__all__ = ["Moments", "Sample", "Targets", "keep_data", "keep_scores"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -189,3 +189,11 @@ def keep_data(
     return Moments(
         np.where(known, scores[datum], moments.mean), np.where(known, 0.0, moments.variance)
     )
+
+
+def keep_scores(
+    mean: FloatArray, sample: Sample, scores: FloatArray, targets: Targets, task: int
+) -> FloatArray:
+    """Return means (m,) of an observation, with the datum where the task was observed."""
+    datum = sample.observed(task, targets.sites)
+    return np.where(datum >= 0, scores[datum], mean)

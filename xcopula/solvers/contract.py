@@ -28,6 +28,9 @@ class Conditioned(Protocol):
     def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
         """Return the latent mean and variance of a task at targets (m)."""
 
+    def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
+        """Return the latent mean (m,) alone, at less cost than both where that is possible."""
+
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
     ) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from xcopula.kernels.assembly import contract_lower, cross, lower, scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.linalg import cholesky, inverse_from_cholesky, log_determinant, solve_lower
-from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data
+from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
 from xcopula.solvers.batches import batches
 from xcopula.solvers.cost import Cost
 
@@ -121,6 +121,16 @@ class Factorised:
             return moments
         # A target may stand a rounding of its coordinates away from the site that it is.
         return keep_data(moments, self.sample, self.scores, targets, task)
+
+    def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
+        """Return the latent mean of a task at targets: no triangular system is solved."""
+        mean = np.empty(targets.size)
+        rows = None
+        for where in batches(targets.size, self.sample.size):
+            if rows is None:
+                rows = np.empty((where.stop, self.sample.size))
+            mean[where] = self._cross(targets.take(where), task, nugget, rows) @ self.alpha
+        return keep_scores(mean, self.sample, self.scores, targets, task) if nugget else mean
 
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True

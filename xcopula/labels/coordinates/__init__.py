@@ -11,8 +11,10 @@ from xcopula.labels.coordinates.asked import Coords, coordinates_asked
 from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.coordinates.cycles import Recurring, cycle
 from xcopula.labels.coordinates.discovery import find_coordinates
+from xcopula.labels.coordinates.extent import Extent
 from xcopula.labels.coordinates.groups import CoordinateGroup, Cycle, Globe
 from xcopula.labels.coordinates.projection import Projection, find_projection
+from xcopula.labels.coordinates.roles import coordinates_of
 from xcopula.labels.coordinates.system import CoordinateSystem
 
 __all__ = [
@@ -21,10 +23,12 @@ __all__ = [
     "CoordinateSystem",
     "Coords",
     "Cycle",
+    "Extent",
     "Globe",
     "Projection",
     "Recurring",
     "coordinates_asked",
+    "coordinates_of",
     "cycle",
     "find_coordinates",
     "find_projection",

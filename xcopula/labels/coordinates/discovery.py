@@ -14,6 +14,7 @@ from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.asked import Coords, Member, check_group, check_members
 from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.coordinates.cycles import Recurring
+from xcopula.labels.coordinates.extent import Extent
 from xcopula.labels.coordinates.groups import CoordinateGroup, Cycle, Globe
 from xcopula.labels.coordinates.projection import find_projection
 from xcopula.labels.coordinates.roles import (
@@ -25,7 +26,7 @@ from xcopula.labels.coordinates.roles import (
     stated_roles,
 )
 from xcopula.labels.coordinates.system import CoordinateSystem
-from xcopula.labels.coordinates.times import calendar_of, calendar_year, is_time
+from xcopula.labels.coordinates.times import calendar_of, calendar_year, epoch_of, is_time
 from xcopula.labels.coordinates.units import conversion, is_degrees, is_length, units_of
 from xcopula.warn import shown, warn_user
 
@@ -41,6 +42,7 @@ def find_coordinates(
     coords: Coords = None,
     *,
     ard: bool | Sequence[str] = False,
+    extents: Mapping[str, Extent] | None = None,
 ) -> CoordinateSystem:
     """Decide which coordinates of the training data are the inputs.
 
@@ -56,6 +58,8 @@ def find_coordinates(
         "longitude" and "latitude", each with one name. :func:`cycle` marks a periodic coordinate.
     ard : bool or sequence of str
         Groups in which each coordinate has its own length scale; True means all groups that can.
+    extents : mapping of str to Extent, optional
+        How far coordinates reach that are not in memory.
 
     Raises
     ------
@@ -63,7 +67,7 @@ def find_coordinates(
         If no coordinate is found, or one is missing, holds neither numbers nor dates, or has no
         distance in common with the others of its group.
     """
-    source = _Source.of(coordinates_of(data))
+    source = _Source.of(coordinates_of(data), extents or {})
     if isinstance(coords, Mapping) and any(key in coords for key in _GLOBE):
         source, coords = source.naming_globe(coords)
     groups = source.discover() if coords is None else source.arrange(coords)
@@ -102,11 +106,12 @@ class _Source:
     coordinates: xr.Dataset
     stated: Roles
     guessed: Roles
+    extents: Mapping[str, Extent]
     named: Roles = field(default_factory=dict)  # by ``coords``, which overrides the others
 
     @classmethod
-    def of(cls, coordinates: xr.Dataset) -> _Source:
-        return cls(coordinates, stated_roles(coordinates), guessed_roles(coordinates))
+    def of(cls, coordinates: xr.Dataset, extents: Mapping[str, Extent]) -> _Source:
+        return cls(coordinates, stated_roles(coordinates), guessed_roles(coordinates), extents)
 
     def role(self, name: str) -> str:
         """Return the role of a coordinate: from ``coords``, its attributes, or a guess."""
@@ -242,7 +247,7 @@ class _Source:
                     f"Coordinate {name!r} may hold dates but is not in memory. Load it first: "
                     f"`ds.assign_coords({name}=ds[{name!r}].compute())`."
                 )
-            return True
+            return name not in self.extents or self.extents[name].varies
         if is_time(coordinate):
             calendar_of(coordinate)  # refuse several calendars, which cannot be compared
         first = coordinate.values.flat[0]
@@ -333,7 +338,10 @@ class _Source:
                 )
 
     def _axis(self, name: str, role: str) -> Axis:
-        return Axis.of(self.coordinates[name], role, stated=name in self.stated.get(role, []))
+        axis = Axis.of(self.coordinates[name], role, stated=name in self.stated.get(role, []))
+        if axis.epoch and name in self.extents:
+            return replace(axis, epoch=epoch_of(self.coordinates[name], self.extents[name].low))
+        return axis
 
     def _cycle(self, name: str, member: Recurring) -> CoordinateGroup:
         axis = self._axis(member.name, self.role(member.name))

@@ -103,7 +103,7 @@ class CoordinateSystem:
         columns /= np.array(self.scale)[:, None]
         return columns
 
-    def read(self, data: xr.DataArray, what: str) -> list[xr.DataArray]:
+    def read(self, data: xr.Dataset | xr.DataArray, what: str) -> list[xr.DataArray]:
         """Return the coordinates of the data that the system was found in, as numbers."""
         try:
             return [axis.read(data[axis.name]) for axis in self.axes]

@@ -10,7 +10,15 @@ import xarray as xr
 
 from xcopula.errors import CoordinateError
 
-__all__ = ["calendar_of", "calendar_year", "first_time", "from_days", "is_time", "to_days"]
+__all__ = [
+    "calendar_of",
+    "calendar_year",
+    "epoch_of",
+    "first_time",
+    "from_days",
+    "is_time",
+    "to_days",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,11 +81,21 @@ def first_time(coordinate: xr.DataArray) -> str:
         return _EPOCH
     values = coordinate.values
     if coordinate.dtype.kind == "M":
-        dated = values[~np.isnat(values)]
-        _refuse_missing(coordinate, values.size > 0 and dated.size == 0)
-        return str(dated.min().astype("M8[us]")).replace("T", " ") if dated.size else _EPOCH
+        return epoch_of(coordinate, np.fmin.reduce(values, axis=None)) if values.size else _EPOCH
     known = [v for v in values.flat if hasattr(v, "calendar")]
     return str(min(known).strftime("%Y-%m-%d %H:%M:%S.%f"))
+
+
+def epoch_of(coordinate: xr.DataArray, first: np.datetime64) -> str:
+    """Return the earliest date of a coordinate in ISO format.
+
+    Raises
+    ------
+    CoordinateError
+        If there is no date.
+    """
+    _refuse_missing(coordinate, bool(np.isnat(first)))
+    return str(first.astype("M8[us]")).replace("T", " ")
 
 
 def to_days(coordinate: xr.DataArray, epoch: str, calendar: str) -> xr.DataArray:
