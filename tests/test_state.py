@@ -27,6 +27,7 @@ import xcopula
 from xcopula.kernels import KERNELS
 from xcopula.marginals import MARGINALS, Marginal
 from xcopula.methods import Sparse, Transductive
+from xcopula.solvers import Neighbours
 from xcopula.state import freeze, put_together, take_apart
 
 QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
@@ -38,6 +39,7 @@ WITHOUT_STATE = {
     "xcopula.fitting.optimiser.Optimum": "where a search ended: the model repeats what counts",
     "xcopula.fitting.request.Request": "what was asked of a fit",
     "xcopula.fitting.selection.Alone": "a variable during step one",
+    "xcopula.fitting.stages.Staged": "where a search ended: the model repeats what counts",
     "xcopula.fitting.steps.Fitted": "the end of the last step: the model repeats it",
     "xcopula.labels.entries.Entries": "a variable while it is read",
     "xcopula.labels.entries.Unread": "a variable before it is read",
@@ -55,12 +57,18 @@ WITHOUT_STATE = {
     "xcopula.marginals.by.By": "a law before it is fitted",
     "xcopula.marginals.regress.Regress": "a law before it is fitted",
     # made of a model or of a target, and made again
+    "xcopula.jit.neighbours.Terms": "a graph as the compiled loops read it",
+    "xcopula.jit.neighbours._Room": "a small system while it is solved",
     "xcopula.jit.pairs.Contraction": "derivatives of one evaluation",
     "xcopula.jit.pairs._Block": "a part of the covariance during one evaluation",
     "xcopula.kernels.base.CrossProfile": "rows of a table while it is made",
     "xcopula.process.evidence.Evidence": "one evaluation of the laws",
     "xcopula.process.scores.Scores": "results of leave-one-out",
     "xcopula.solvers.cost.Cost": "an estimate",
+    "xcopula.solvers.graph.Graph": "neighbours, which are found again",
+    "xcopula.solvers.graph.Near": "a sample in units of the length scales",
+    "xcopula.solvers.neighbours._Pass": "what one evaluation leaves",
+    "xcopula.solvers.search.Search": "trees, which are built again",
     "xcopula.model.lazy.LazyModel": "a graph: nothing is fitted yet",
     "xcopula.prediction.blocks.Query": "what is asked of a target",
     "xcopula.prediction.posterior.Posterior": "a prediction",
@@ -195,9 +203,8 @@ def make(request, sites, grid, sloped, sloped_grid, trio):
         return Case(xcopula.fit(data, name, **QUICK | options), target)
 
     def several(method, **options):
-        fitted = xcopula.fit(
-            trio, "metal", ["proxy", "other"], **QUICK | {"coupling": "icm", "method": method}
-        )
+        options = QUICK | {"coupling": "icm", "method": method} | options
+        fitted = xcopula.fit(trio, "metal", ["proxy", "other"], **options)
         return Case(fitted, grid)
 
     def law(spec):
@@ -249,6 +256,8 @@ def make(request, sites, grid, sloped, sloped_grid, trio):
             f"weights {w}": lambda w=w: several(Transductive(weights=w))
             for w in ("report", "calibrated", "stacked")
         },
+        "neighbours": lambda: several(Transductive(), solver="neighbours"),
+        "few neighbours": lambda: several("full", solver=Neighbours(5, 9, tiles=False)),
         "no anchors": lambda: several(Transductive("calibrated", anchors=None)),
         "given anchors": lambda: several(Transductive("calibrated", anchors=points)),
         "blocks as anchors": lambda: several(Transductive("calibrated", anchors="block")),

@@ -22,7 +22,7 @@ from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import local_moments, terms, tile_moments
 from xcopula.kernels.assembly import no_contraction, ready, scaled_inputs
 from xcopula.kernels.covariance import Contraction
-from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data
+from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
 from xcopula.solvers.batches import batches
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.graph import Connected, Graph, Near, connect_some
@@ -246,6 +246,11 @@ class Local:
         if not nugget:
             return moments
         return keep_data(moments, self.sample, self.scores, targets, task)
+
+    def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
+        """Return the latent mean of a task at targets, without the variance."""
+        mean = self._krige(targets, self.scores[None], task, nugget, np.empty(0))[0]
+        return keep_scores(mean, self.sample, self.scores, targets, task) if nugget else mean
 
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
