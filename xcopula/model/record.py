@@ -78,7 +78,7 @@ class LawTrial(NamedTuple):
 class CopulaModel(Predicting):
     """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.
 
-    Its arrays are read-only.
+    Its arrays are read-only, also those that it computes on first use.
 
     Attributes
     ----------
@@ -138,14 +138,14 @@ class CopulaModel(Predicting):
     @functools.cached_property
     def structure(self) -> Any:
         """What the method makes of the data at the fitted parameters, once."""
-        return self.method.prepare(self.solver, self.process, self.theta, self.observations.sample)
+        sample = self.observations.sample
+        return freeze(self.method.prepare(self.solver, self.process, self.theta, sample))
 
     @functools.cached_property
     def conditioned(self) -> Conditioned:
         """The process conditioned on the observations, computed on first use."""
-        return self.method.condition(
-            self.process, self.observations.sample, self.structure, self.theta
-        )
+        sample = self.observations.sample
+        return freeze(self.method.condition(self.process, sample, self.structure, self.theta))
 
     @property
     def predictor(self) -> Predictor:
@@ -232,9 +232,10 @@ class CopulaModel(Predicting):
         task = self.task(variable)
         sample = self.observations.sample
         own = sample.task(task)
-        moments = Moments(*(part[own] for part in self.conditioned.leave_one_out()))
+        # Copies: the result is the caller's to change, the model is not.
+        moments = Moments(*(part[own].copy() for part in self.conditioned.leave_one_out()))
         law = self.process.laws(self.theta, sample)[task]
-        found = scores(moments, law, sample.values[own])
+        found = scores(moments, law, sample.values[own].copy())
         return xr.Dataset(
             {name: ("observation", values) for name, values in found._asdict().items()},
             coords={
