@@ -126,7 +126,8 @@ def fit(
     compute : bool
         False gives a :class:`LazyModel`: a graph of the fit that nothing has run yet.
     callback : callable, optional
-        Called as ``callback(iteration, log_likelihood, theta)``; the value includes weak priors.
+        Called as ``callback(iteration, log_likelihood, theta)``. The value is that of the step
+        that is running (one pair, or all parameters together), and includes weak priors.
 
     Returns
     -------
