@@ -39,6 +39,8 @@ class Method(ABC):
         Whether all parameters are fitted together at the end.
     informs : bool
         Whether the method tells what each secondary adds to a prediction.
+    solves : bool
+        Whether the likelihood and the prediction use the solver. Step one always does.
     law, coupling : str, optional
         The only marginal law, and the only coupling, that the method knows.
     """
@@ -48,6 +50,7 @@ class Method(ABC):
     pairwise: ClassVar[bool] = False
     polish: bool = True
     informs: ClassVar[bool] = False
+    solves: ClassVar[bool] = True
     law: ClassVar[str | None] = None
     coupling: ClassVar[str | None] = None
 

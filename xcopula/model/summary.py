@@ -24,11 +24,11 @@ def summarise(model: CopulaModel) -> str:
     sample = model.observations.sample
     covariance = model.process.covariance
     cost = model.method.cost(model.solver, sample.sizes)
+    solver = f", solver {model.solver.name!r}" if model.method.solves else ""
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
         + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
-        f"  method {model.method.name!r}, solver {model.solver.name!r}, "
-        f"coupling {covariance.coupling!r}, "
+        f"  method {model.method.name!r}{solver}, coupling {covariance.coupling!r}, "
         f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
         f"{covariance.noise} nugget",
         f"  {model.method.likelihood} {model.log_likelihood:.2f} "
