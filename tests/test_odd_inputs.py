@@ -289,7 +289,7 @@ each("coordinate times {}", [1e300, 3e307, 1e-300, 1e-320], lambda w, s: fit(wit
 each("coordinate times {}", [1e100, 1e-100], lambda w, s: fit(with_x(X * s)), WORKS)
 each("field times {}", [1e300, 1e-300], lambda w, s: fit(line().assign_coords(h=("site", X * s)), marginals=regress("normal", on="h")), FieldError, "The field 'h' of 'a' has values .*Rescale its units")
 each("field of all {}", [NAN, None, INF], lambda w, v: fit(line().assign_coords(h=("site", np.array([v] * 12, float))), marginals=regress("normal", on="h")), FieldError, "'h' is missing at 12 sites where 'a' is known.*Fill it in")
-NATS = {"one": [np.datetime64("NaT"), *days()["time"].values[1:]], "all": np.full(48, np.datetime64("NaT", "ns"))}
+NATS = {"one": [np.datetime64("NaT", "ns"), *days()["time"].values[1:]], "all": np.full(48, np.datetime64("NaT", "ns"))}
 for kind, dates in NATS.items():
     row(f"NaT at {kind}", lambda w, d=dates: fit(days().assign_coords(time=d)), CoordinateError, r"'time' has no date \(NaT\) at .* of 48 places. Drop")
 row("no date at all", lambda w: fit(days(0), coords="time"), ValueError, "'a' has 0 finite values of 0")
