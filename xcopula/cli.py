@@ -40,7 +40,8 @@ def demo(output: Path, overwrite: bool) -> None:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.ClickException(
-            f"{output} cannot be made a folder: {error.strerror}. Choose another with --output."
+            f"The folder {output} cannot be created: {error.strerror}. "
+            "Choose another with --output."
         ) from None
     try:
         for path in (grid_file, map_file):

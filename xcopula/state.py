@@ -81,7 +81,7 @@ def put_together(plain: Any, classes: Mapping[str, type]) -> Any:
 
 def _find(name: str, classes: Mapping[str, type]) -> type:
     if name not in classes:
-        raise KeyError(f"Unknown class {name!r}; known are {sorted(classes)}.")
+        raise KeyError(f"Unknown class {name!r}. Known are {sorted(classes)}.")
     return classes[name]
 
 

@@ -35,7 +35,7 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
         If it is no path at all.
     """
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"A file is named by a text or a path, found {shown(path)}.")
+        raise TypeError(f"`path` must be a string or a path, found {shown(path)}.")
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it.")
@@ -71,8 +71,8 @@ def write_netcdf(
     """
     if not isinstance(dataset, xr.Dataset):
         raise TypeError(
-            f"A Dataset is written, found {type(dataset).__name__}. A DataArray becomes one by "
-            "`to_dataset`."
+            f"`dataset` must be a Dataset, found {type(dataset).__name__}. Convert a DataArray "
+            "with `to_dataset`."
         )
     path = check_free(path, overwrite=overwrite)
     place = path.resolve() if path.is_symlink() and path.exists() else path
@@ -100,7 +100,7 @@ def _write(dataset: xr.Dataset, path: Path) -> None:
         if getattr(error, "errno", None) == errno.ENOSPC or free < _FULL_BYTES:
             raise OSError(
                 errno.ENOSPC,
-                f"The disk of {path.parent} is full: {free:,} bytes are left of it. Nothing was "
+                f"The disk of {path.parent} is full: {free:,} bytes are left. Nothing was "
                 "written. Make room, or write elsewhere",
             ) from error
         raise

@@ -78,8 +78,8 @@ class Committee(Method):
         smallest = min(np.unique(sample.sites[block]).size for block in index)
         if smallest < _FEWEST_SITES:
             raise ValueError(
-                f"blocks={self.blocks} leaves a block of {smallest} sites; a member of the "
-                f"committee needs at least {_FEWEST_SITES}. Use fewer blocks."
+                f"With blocks={self.blocks} one block has only {smallest} sites, and each needs at "
+                f"least {_FEWEST_SITES}. Use fewer blocks."
             )
         samples = [sample.take(block) for block in index]
         return Blocks(index, tuple(Part.of(solver, process, theta, own) for own in samples))

@@ -109,7 +109,7 @@ def check_integer(name: str, value: object, *, least: int = 0) -> int:
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"`{name}` is an integer, found {value!r}.") from None
+        raise TypeError(f"`{name}` must be an integer, found {value!r}.") from None
     if number < least:
-        raise ValueError(f"`{name}` is at least {least}, found {number}.")
+        raise ValueError(f"`{name}` must be at least {least}, found {number}.")
     return number

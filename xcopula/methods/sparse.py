@@ -100,7 +100,7 @@ class Sparse(Method):
         if not isinstance(given, dict):
             return self
         if set(given) != set(names):
-            raise KeyError(f"`inducing` names {list(given)}; the variables are {list(names)}.")
+            raise KeyError(f"`inducing` names {list(given)}, but the variables are {list(names)}.")
         each = [
             locate("inducing points", given[n]).inputs if is_labelled(given[n]) else given[n]
             for n in names
@@ -125,8 +125,8 @@ class Sparse(Method):
             return list(self.inducing)
         if self.inducing > sample.size:
             warn_user(
-                f"inducing={self.inducing} is more than the {sample.size} observations. One is "
-                "put at each."
+                f"inducing={self.inducing} asks for more points than the {sample.size} "
+                "observations. One point is put at each observation."
             )
         count = min(self.inducing, sample.size)
         return [max(1, count * n // sample.size) for n in sample.sizes]

@@ -87,7 +87,7 @@ class Transductive(Method):
                 "Dataset of points with the model's coordinates."
             )
         if not isinstance(self.polish, bool | np.bool_):
-            raise TypeError(f"`polish` is True or False, found {self.polish!r}.")
+            raise TypeError(f"`polish` must be True or False, found {self.polish!r}.")
 
     def labelled(self) -> Mapping[str, Any]:
         """Return the anchors, if they carry labels."""

@@ -202,7 +202,7 @@ class CopulaModel(Predicting):
         point = point.astype(np.float64)
         if not np.isfinite(point).all():
             raise ValueError(
-                f"Parameters are finite, found {point[~np.isfinite(point)][0]} at position "
+                f"Parameters must be finite, found {point[~np.isfinite(point)][0]} at position "
                 f"{int(np.argmin(np.isfinite(point)))}. `model.theta` shows their order."
             )
         value, gradient = self.method.objective(
@@ -307,8 +307,8 @@ def warn_of_laws(model: CopulaModel) -> None:
         if spread < _NARROWEST:
             warn_user(
                 f"The fitted law of {name!r} is {1.0 / spread:.0f} times wider than its values: "
-                "the model sees them as a small piece of a process of far longer range. Between "
-                "the data this does little harm; outside their extent do not trust the "
+                "the model takes them for a short piece of a process of much longer range. Between "
+                "the data this does little harm. Outside their extent, do not trust the "
                 "predictions. Describe the trend of the values by `regress`, `by` or `cycle`, or "
                 "use `structures=2`.",
                 MarginalWarning,

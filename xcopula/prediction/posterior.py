@@ -115,7 +115,9 @@ class Posterior:
         """Return the central interval of a level, on a first dim ``bound`` (lower, upper)."""
         levels = check_levels(level)
         if levels.size > 1:
-            raise ValueError(f"An interval has one level, found {shown(level)}. Ask for each.")
+            raise ValueError(
+                f"`level` must be one number, found {shown(level)}. Call `interval` for each level."
+            )
         (level,) = levels.reshape(-1)
         both = self.quantile([0.5 * (1.0 - level), 0.5 * (1.0 + level)])
         return (
@@ -156,7 +158,7 @@ class Posterior:
         """
         secondaries = list(self.tasks[1:])
         if not secondaries:
-            raise ValueError(f"The model of {self.name!r} has no secondary to inform it.")
+            raise ValueError(f"The model of {self.name!r} has no secondaries.")
         if not self.method.informs:
             raise ValueError(
                 f"method={self.method.name!r} cannot tell what each secondary adds. "
@@ -164,8 +166,8 @@ class Posterior:
             )
         if self.query.task:
             raise ValueError(
-                f"Secondaries inform the primary, {self.tasks[0]!r}; found {self.name!r}. "
-                "Leave `variable` out."
+                f"The secondaries inform only the primary, {self.tasks[0]!r}, found "
+                f"{self.name!r}. Leave `variable` out."
             )
         values = self.query.evaluate(self.predictor, "information", len(secondaries))
         return xr.DataArray(
@@ -188,8 +190,8 @@ class Posterior:
         thresholds = _numbers(value)
         if thresholds.ndim > 1 or thresholds.size == 0 or np.isnan(thresholds).any():
             raise ValueError(
-                f"A threshold is a number or a sequence of numbers, found {shown(value)}. Give it "
-                f"in the units of {self.name!r}."
+                f"A threshold must be a number or a sequence of numbers, found {shown(value)}. "
+                f"Give it in the units of {self.name!r}."
             )
         attrs = {"long_name": f"{phrase} the threshold of {self.name}", "units": "1"}
         units = {k: v for k, v in self.attrs.items() if k == "units"}
@@ -239,7 +241,7 @@ def check_levels(q: Any) -> FloatArray:
     levels = _numbers(q)
     if levels.ndim > 1 or levels.size == 0 or not ((levels > 0.0) & (levels < 1.0)).all():
         raise ValueError(
-            f"Quantile levels lie strictly between 0 and 1, found {shown(q)}. "
+            f"Quantile levels must lie strictly between 0 and 1, found {shown(q)}. "
             "Give fractions, such as 0.95 for the 95th percentile."
         )
     return levels

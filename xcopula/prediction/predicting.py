@@ -65,7 +65,7 @@ class Predicting:
         if not isinstance(variable, str) or variable not in self.tasks:
             raise KeyError(
                 f"The model has no variable {shown(variable)}; it has {list(self.tasks)}. "
-                "Name one of these, or fit a model that has it."
+                "Choose one of these, or fit a model that has it."
             )
         return self.tasks.index(variable)
 
@@ -175,15 +175,13 @@ class _Asked:
         mask: str | xr.DataArray | None,
     ) -> None:
         if not isinstance(model, Predicting):
-            raise TypeError(
-                f"What predicts is a model that `xcopula.fit` gave, found {shown(model)}."
-            )
+            raise TypeError(f"`model` must be a model of `xcopula.fit`, found {shown(model)}.")
         task = model.task(variable)
         if not isinstance(of, str) or of not in _OF:
-            raise ValueError(f"`of` is one of {_OF}, found {shown(of)}.")
+            raise ValueError(f"`of` must be one of {_OF}, found {shown(of)}.")
         if not isinstance(target, xr.Dataset | xr.DataArray):
             raise TypeError(
-                f"The target is a Dataset or DataArray, found {shown(target)}. Give it the "
+                f"The target must be a Dataset or DataArray, found {shown(target)}. Give it the "
                 f"coordinates {list(model.coordinates.names)}."
             )
         self.model, self.target, self.task = model, target, task
