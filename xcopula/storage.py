@@ -1,4 +1,4 @@
-"""Write results to files: all or nothing, and never over what is there unasked."""
+"""Write results to files: all or nothing, and never over an existing file unless asked to."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
     Raises
     ------
     FileExistsError
-        If something is there and ``overwrite`` is not set; a link that leads nowhere is something.
+        If the path exists, even as a broken link, and ``overwrite`` is not set.
     FileNotFoundError
         If its folder does not exist.
     IsADirectoryError, NotADirectoryError
-        If the path is a folder, or what should be its folder is a file.
+        If the path is a folder, or its parent is a file.
     TypeError
-        If it is no path at all.
+        If it is not a path.
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"`path` must be a string or a path, found {shown(path)}.")
@@ -56,11 +56,12 @@ def _taken(path: Path) -> FileExistsError:
 def write_netcdf(
     dataset: xr.Dataset, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:
-    """Write a Dataset to NetCDF through a temporary sibling, so that a failure leaves no trace.
+    """Write a Dataset to NetCDF through a temporary file beside it: a failure leaves no trace.
 
-    The file tells when and by what it was written, in ``history`` and ``xcopula_version``; the
-    Dataset in memory stays as it is. A file that is replaced keeps its permissions, and a symbolic
-    link keeps leading to it. Without ``overwrite``, of several writers exactly one succeeds.
+    The attributes ``history`` and ``xcopula_version`` of the file say when and by what it was
+    written; the Dataset in memory does not change. A file that is replaced keeps its permissions,
+    and a symbolic link still leads to it. Without ``overwrite``, if several processes write the
+    same file, exactly one succeeds.
 
     Raises
     ------

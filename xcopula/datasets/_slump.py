@@ -66,8 +66,8 @@ def slump(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     Notes
     -----
     Data of I-C. Yeh, UCI Machine Learning Repository, CC BY 4.0. The slump is 0 cm in 11 mixes, too
-    stiff to sink, and the flow 20 cm in 17, the width of the cone: both stand for "at most", which
-    a continuous marginal law does not know.
+    stiff to sink, and the flow is 20 cm in 17, the width of the cone. Both mean "at most", which a
+    continuous marginal law cannot represent.
     """
     table = _read(_find(path))
     columns = {

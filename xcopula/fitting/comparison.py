@@ -56,14 +56,14 @@ def compare(
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
-        What to compare; all there are by default.
+        What to compare; everything there is by default.
 
     Returns
     -------
     Dataset
         On dims (task, kernel, marginal): ``log_likelihood``, ``aic``, ``loo_log_score``,
-        ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where a law does not admit the
-        values. :func:`format_comparison` prints it.
+        ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where values lie outside the support
+        of a law. :func:`format_comparison` prints it.
     """
     names = as_names("variables", variables)
     if not names or len(set(names)) < len(names):
@@ -144,7 +144,7 @@ def _uniformity(pit: FloatArray) -> float:
 
 
 def format_comparison(comparison: xr.Dataset, *, most: int = 5) -> str:
-    """Lay a comparison out as text, the best of each variable first by AIC."""
+    """Return a comparison as a text table, the best AIC of each variable first."""
     check_integer("most", most, least=1)
     if not isinstance(comparison, xr.Dataset) or not set(_MEASURES) <= set(comparison.data_vars):
         raise TypeError(f"Pass the Dataset that `compare` returned, found {shown(comparison)}.")

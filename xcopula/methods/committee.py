@@ -44,7 +44,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Committee(Method):
-    """Let blocks of neighbouring sites learn alone and vote on the prediction.
+    """Give each block of neighbouring sites its own model, and let them vote on the prediction.
 
     Parameters
     ----------

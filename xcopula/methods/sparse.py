@@ -54,8 +54,8 @@ class Sparse(Method):
         What is kept of the covariance that inducing points do not explain: nothing, the variance
         of each observation, or whole blocks of neighbouring sites.
     inducing : int, Dataset, or mapping of variable to either
-        How many inducing points over all variables (found by k-means among each variable's
-        sites), points that all share, or those of each variable.
+        The number of inducing points of all variables together (found by k-means among each
+        variable's sites), points that all variables share, or either for each variable.
 
     Examples
     --------

@@ -35,7 +35,8 @@ def pit_histogram(
     Parameters
     ----------
     pit : array_like or DataArray
-        Predictive distribution functions at the values that came true, in 0..1; NaN is left out.
+        The predictive distribution function at each observed value, between 0 and 1; NaN is left
+        out.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
     bins : int
@@ -52,7 +53,7 @@ def pit_histogram(
     ImportError
         If matplotlib is not installed.
     ValueError
-        If no value is left, or one is outside 0..1; or ``bins`` is no positive number.
+        If no value is left, one is not between 0 and 1, or ``bins`` is not positive.
     """
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
         raise ValueError(f"`bins` must be a number of bars, at least 1, found {shown(bins)}.")
@@ -86,7 +87,7 @@ def marginal_qq(
     Parameters
     ----------
     marginal : Marginal
-        The law, fitted.
+        The fitted law.
     values : array_like or DataArray
         The data; NaN is left out.
     ax : Axes, optional
@@ -102,7 +103,7 @@ def marginal_qq(
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the law is none, or only the name or the class of one.
+        If it is not a fitted law, but its name or class, for example.
     ValueError
         If no value is left, or none has a finite score.
     """

@@ -46,13 +46,13 @@ def prediction_map(
     Parameters
     ----------
     prediction : Dataset
-        Predicted quantiles: a variable with dims ``quantile`` and two horizontal ones, among the
-        quantiles 0.5 and at least one on each side of it.
+        Predicted quantiles: a variable with the dim ``quantile`` and two horizontal dims. The
+        quantiles must include 0.5 and at least one on each side of it.
     variable : str, optional
         The variable to draw; may be left out if the prediction has only one.
     sites : Dataset, optional
         Observations of the variable, drawn as dots in the colours of the median. Its horizontal
-        coordinates have the names of the grid's.
+        coordinates must have the same names as those of the grid.
     mask : DataArray of bool, optional
         True on the cells to show.
     ax : sequence of two Axes, optional

@@ -1,4 +1,4 @@
-"""The labelled posterior of the primary variable on a target."""
+"""The labelled posterior of a variable on a target."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
 
 @dataclass(frozen=True, repr=False)
 class Posterior:
-    """What a model knows of one variable on a target: a full law at every cell.
+    """What a model knows about one variable on a target: a distribution in every cell.
 
-    Lazy where the target is chunked: every method then returns dask-backed arrays.
+    It is lazy if the target is chunked. Every method then returns dask-backed arrays.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Posterior:
         )
 
     def quantile(self, q: float | Sequence[float] | FloatArray) -> xr.DataArray:
-        """Return quantiles; a sequence gives a first dim ``quantile``, a number a scalar coord.
+        """Return quantiles: on a first dim ``quantile``, or with a scalar coordinate for a number.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Posterior:
         return self._probability(outcome.exceedance, threshold, "probability of more than")
 
     def mean(self) -> xr.DataArray:
-        """Return the mean, NaN where the marginal's tail is too heavy for one to exist."""
+        """Return the mean, NaN where the tail of the law is too heavy for a mean to exist."""
         return self._apply(outcome.mean, None, self._value_attrs())
 
     def std(self) -> xr.DataArray:
@@ -145,16 +145,16 @@ class Posterior:
         return self._apply(outcome.std, None, attrs).rename(f"{self.name}_std")
 
     def information(self) -> xr.DataArray:
-        """Return how much each secondary narrows each cell, on a first dim ``secondary``.
+        """Return what each secondary adds in each cell, on a first dim ``secondary``.
 
-        The latent precision that the pair of the primary and that secondary has beyond the
-        primary alone, times the weight that the secondary has in the combination.
+        It is the latent precision of the pair of the primary and that secondary, minus that of
+        the primary alone, times the weight of the secondary in the combination.
 
         Raises
         ------
         ValueError
-            If the model's method does not keep secondaries apart, or the variable is not the
-            primary.
+            If the model has no secondaries, its method is not transductive, or the variable is
+            not the primary.
         """
         secondaries = list(self.tasks[1:])
         if not secondaries:

@@ -111,20 +111,20 @@ def predict(
     ----------
     model : CopulaModel or LazyModel
     target : Dataset or DataArray
-        Carries the model's coordinates, by CF role or by name: dims of a grid, 2-D coordinates of a
-        curvilinear one, coordinates of scattered points, or scalars; and the fields that the
-        variable's law varies with, if any. Cells with a NaN coordinate or field come back as NaN.
+        Has the model's coordinates, found by CF role or by name: dims of a grid, 2-D coordinates
+        of a curvilinear grid, coordinates of scattered points, or scalars. If the variable's law
+        varies with fields, it has these too. Cells with a NaN coordinate or field become NaN.
     quantiles : float or sequence of float
         Levels strictly between 0 and 1.
     variable : str, optional
         Which variable of the model; the primary by default. A transductive model predicts a
         secondary from its pair with the primary.
     chunks : int, str or mapping, optional
-        Chunks of the result, which is then lazy. None follows the target: lazy where it is
-        chunked, in memory where it is not.
+        Chunks of the result, which is then lazy. With None the result is lazy if the target is
+        chunked, and in memory if not.
     of : {"observation", "signal"}
         What is predicted: a value as it would be observed, or the signal without the nugget. At a
-        site where the variable was observed, the former is that very value.
+        site where the variable was observed, "observation" returns the observed value.
     mask : str or DataArray, optional
         Boolean, or the name of a variable of the target: False cells are NaN and cost nothing.
 
@@ -139,7 +139,7 @@ def predict(
     CoordinateError
         If the target lacks a coordinate, or has other units, another calendar or projection.
     FieldError
-        If it lacks a field of the law, or has a group that the training data never had.
+        If it lacks a field of the law, or has a group that the training data do not have.
     KeyError
         If the model has no such variable.
     ValueError
