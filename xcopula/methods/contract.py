@@ -105,7 +105,7 @@ def check_integer(name: str, value: object, *, least: int = 0) -> int:
         If it is less than ``least``.
     """
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool | np.bool_):  # numpy 2.0 only warns of the latter
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
