@@ -34,6 +34,33 @@ PLACES: dict[str, set[str]] = {
 
 FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 
+# `xcopula/foo.py` is tested by `tests/test_foo.py`. Where one test serves several modules, a
+# contract that all of them keep, it is named here.
+TESTED_BY = {
+    "datasets/_jura.py": "datasets/test_datasets.py",
+    "datasets/_toy.py": "datasets/test_datasets.py",
+    "kernels/__init__.py": "kernels/test_families.py",
+    "kernels/base.py": "kernels/test_checks.py",
+    "kernels/matern.py": "kernels/test_families.py",
+    "kernels/se.py": "kernels/test_families.py",
+    "marginals/__init__.py": "marginals/test_marginal_contract.py",
+    "marginals/base.py": "marginals/test_marginal_contract.py",
+    "marginals/exponential.py": "marginals/test_marginal_contract.py",
+    "marginals/families.py": "marginals/test_marginal_contract.py",
+    "marginals/gamma.py": "marginals/test_marginal_contract.py",
+    "marginals/grouping.py": "marginals/test_varying.py",
+    "marginals/lognormal.py": "marginals/test_marginal_contract.py",
+    "marginals/normal.py": "marginals/test_marginal_contract.py",
+    "marginals/regress.py": "marginals/test_varying.py",
+    "marginals/regression.py": "marginals/test_varying.py",
+    "marginals/student.py": "marginals/test_marginal_contract.py",
+    "methods/__init__.py": "methods/test_contract.py",
+    "plot/diagnostics.py": "test_plot.py",
+    "plot/maps.py": "test_plot.py",
+    "plot/panels.py": "test_plot.py",
+    "solvers/__init__.py": "solvers/test_contract.py",
+}
+
 
 def layers() -> dict[str, list[str]]:
     """Return the rooms of each layer, as the table of CONTRIBUTING.md has them."""
@@ -99,6 +126,58 @@ class TestEveryFile:
             for dependency, places in PLACES.items():
                 if target == dependency or target.startswith(f"{dependency}."):
                     assert unit(path) in places, f"{unit(path)} imports {dependency}"
+
+
+def defines_nothing(path: Path) -> bool:
+    """Tell whether a package's own file only gathers what its modules define."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    own = any(isinstance(node, kinds) for node in ast.parse(path.read_text()).body)
+    return path.name == "__init__.py" and not own
+
+
+def mirror(path: Path) -> str:
+    """Return where the tests of a module are: at the same place, or where the table says."""
+    inside = path.relative_to(ROOT)
+    here = inside.with_name(f"test_{inside.stem.lstrip('_')}.py")
+    return TESTED_BY.get(inside.as_posix(), here.as_posix())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in FILES if not defines_nothing(p)],
+    ids=lambda p: str(p.relative_to(ROOT)),
+)
+def test_every_module_has_its_tests(path):
+    """They are at the same place in tests/, or where the table says."""
+    tests = REPOSITORY / "tests" / mirror(path)
+    assert tests.is_file(), f"{path.relative_to(ROOT)} has no {tests.relative_to(REPOSITORY)}"
+    assert "def test_" in tests.read_text()
+
+
+def test_the_table_of_tests_is_not_stale():
+    """It names modules that exist and have no tests at the same place."""
+    for module, tests in TESTED_BY.items():
+        assert ROOT / module in FILES
+        assert (REPOSITORY / "tests" / tests).is_file()
+        inside = Path(module)
+        if inside.name != "__init__.py":
+            here = inside.with_name(f"test_{inside.stem.lstrip('_')}.py")
+            assert not (REPOSITORY / "tests" / here).exists(), module
+
+
+@pytest.mark.parametrize("layer", ["labels", "inference", "arrays", "ground"])
+def test_parts_of_scipy_are_those_of_the_table(layer):
+    """The table says which parts of scipy the lower layers know, and no part that they do not."""
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    row = next(line for line in text.splitlines() if line.startswith(f"| {layer} |"))
+    found = set()
+    for path in FILES:
+        if unit(path) in layers()[layer]:
+            source = path.read_text()
+            names = " ".join(imports(ast.parse(source)))
+            names += " " + " ".join(re.findall(r'import_module\(f?"([\w.]+)', source))
+            found |= set(re.findall(r"\bscipy\.[a-z]+", names))
+    assert set(re.findall(r"`(scipy\.[a-z]+)`", row)) == found
 
 
 def test_no_module_imports_itself_by_a_detour():

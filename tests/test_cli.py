@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 import xcopula
 from xcopula.cli import main
+from xcopula.methods import Transductive
 
 
 @pytest.fixture
@@ -48,6 +50,11 @@ def test_demo_writes_a_map_and_its_numbers(tmp_path):
     assert done.exit_code == 0, done.output
     assert "Multi-task Gaussian copula process of 'Cd' with 'Ni', 'Zn'" in done.output
     assert "mean absolute error" in done.output
+    said = re.search(r"Fitted in [\d.]+ s: (.+) (-?[\d.]+), without priors\.\n", done.output)
+    assert said[1] == Transductive.likelihood == "composite log-likelihood"
+    assert f"composite log-likelihood {said[2]} with" in done.output  # as the summary has it
+    assert re.search(r"^  iteration +10   log posterior of this step +-?[\d.]+$", done.output, re.M)
+    assert not re.search(r"(?<!composite )log-likelihood", done.output)
     assert {p.name for p in folder.iterdir()} == {"cadmium.nc", "cadmium.png"}
     with xr.open_dataset(folder / "cadmium.nc") as found:
         assert found["Cd"].dims == ("quantile", "y", "x")

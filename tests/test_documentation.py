@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,6 +134,43 @@ def test_the_blocks_are_found():
     assert len(found["README.md"]) >= 3
     fences = {page: page.read_text(encoding="utf-8").count("```py") for page in PAGES}
     assert fences == {page: len(blocks(page)) for page in PAGES}
+
+
+# --- names
+
+
+def names_of_the_walk() -> set[str]:
+    """Return the dotted names of the walk that are in backticks, without their arguments."""
+    text = re.sub(r"^```.*?^```$", "", (ROOT / "docs" / "walk.md").read_text(), flags=re.M | re.S)
+    found = re.findall(r"`((?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*)(?:`|\()", text)
+    return {name for name in found if name != "CONTRIBUTING.md" and not name.startswith("out.")}
+
+
+# Objects that the walk calls by what they are in the text, not by where they are defined.
+SPOKEN_OF = {
+    "Predictor": "xcopula.prediction.predictor.Predictor",
+    "CoordinateSystem": "xcopula.labels.coordinates.CoordinateSystem",
+    "Covariance": "xcopula.kernels.covariance.Covariance",
+    "Evidence": "xcopula.process.Evidence",
+    "Part": "xcopula.methods.part.Part",
+    "Process": "xcopula.process.Process",
+    "Transductive": "xcopula.methods.Transductive",
+    "conditioned": "xcopula.solvers.Conditioned",
+    "method": "xcopula.methods.Method",
+    "solver": "xcopula.solvers.Solver",
+}
+
+
+@pytest.mark.parametrize("name", sorted(names_of_the_walk()))
+def test_names_of_the_walk(name):
+    """Modules, functions, classes and methods that the walk names are where it says."""
+    first, rest = name.split(".", 1)
+    assert pkgutil.resolve_name(f"{SPOKEN_OF.get(first, f'xcopula.{first}')}.{rest}") is not None
+
+
+def test_the_names_are_found():
+    """The test above is not blind."""
+    assert len(names_of_the_walk()) >= 50
 
 
 # --- links

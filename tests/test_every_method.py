@@ -57,12 +57,12 @@ def test_points_outside_the_domain_warn(sites):
 @pytest.mark.parametrize(
     ("method", "error", "match"),
     [
-        (lambda: Sparse("fitc", inducing=0), ValueError, "`inducing` is at least 1"),
-        (lambda: Sparse("fitc", inducing=2.5), TypeError, "`inducing` is an integer"),
+        (lambda: Sparse("fitc", inducing=0), ValueError, "`inducing` must be at least 1"),
+        (lambda: Sparse("fitc", inducing=2.5), TypeError, "`inducing` must be an integer"),
         (lambda: Sparse("fitc", inducing={"metal": 5}), KeyError, "the variables are"),
         (lambda: Sparse("magic"), ValueError, "Unknown sparse method 'magic'"),
-        (lambda: Committee(blocks=0), ValueError, "`blocks` is at least 1"),
-        (lambda: Committee(blocks=30), ValueError, "leaves a block of"),
+        (lambda: Committee(blocks=0), ValueError, "`blocks` must be at least 1"),
+        (lambda: Committee(blocks=30), ValueError, "one block has only"),
     ],
 )
 def test_bad_options(sites, method, error, match):

@@ -61,7 +61,9 @@ assert not logging.getLogger("xcopula").handlers
 def test_dir_lists_the_public_names():
     """Completion shows the public names and only them."""
     assert dir(xcopula) == sorted(xcopula.__all__)
-    assert {"fit", "predict", "CopulaModel", "datasets", "marginals"} <= set(dir(xcopula))
+    assert {"fit", "predict", "CopulaModel", "datasets", "kernels", "marginals"} <= set(
+        dir(xcopula)
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -82,6 +84,13 @@ for name in xcopula.__all__:
 assert set(sys.modules) == before
 """
     assert run(code) == ""
+
+
+def test_kernels_are_found_like_laws():
+    """Both are public rooms that load on first use."""
+    assert run("import xcopula; print(sorted(xcopula.kernels.KERNELS))") == (
+        "['matern12', 'matern32', 'matern52', 'se']\n"
+    )
 
 
 def test_public_names_mean_the_same_before_and_after_loading():

@@ -133,6 +133,24 @@ def test_wrong_layout_is_refused(array):
         cholesky(lambda: array, lambda: "")
 
 
+def test_a_factor_may_be_read_only():
+    """What is only read need not be writeable; what is overwritten must be, and stays as it was."""
+    factor = factorise(correlation_matrix(6))
+    expected = solve_lower(factor, np.arange(6.0))
+    factor.flags.writeable = False
+    right = np.arange(6.0)
+    np.testing.assert_array_equal(solve_lower(factor, right), expected)
+    kept = factor.copy()
+    with pytest.raises(
+        TypeError, match=r"overwrites this array, and it is read-only\. Pass a copy"
+    ):
+        inverse_from_cholesky(factor)
+    right.flags.writeable = False
+    with pytest.raises(TypeError, match="Pass a copy"):
+        solve_lower(factor, right)
+    np.testing.assert_array_equal(factor, kept)
+
+
 def test_zero_pivot_has_no_inverse():
     """A singular factor is an error that says where."""
     with pytest.raises(NotPositiveDefiniteError, match="zero pivot at row 2"):

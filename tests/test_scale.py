@@ -62,7 +62,7 @@ class TestWarnings:
     @pytest.mark.parametrize(
         ("chunks", "message"),
         [
-            (50, r"has 40,000 blocks; more than 10,000 keep"),
+            (50, r"has 40,000 blocks; with more than 10,000 the scheduler"),
             (5000, r"has blocks of 25,000,000 cells; each takes 1\.3 GiB"),
         ],
     )

@@ -199,7 +199,7 @@ class TestInformation:
     def test_without_secondaries_there_is_nothing_to_tell(self, metals, field):
         """A single-task model names its variable in the error."""
         alone = xcopula.fit(metals, "Cd", method=method(), **QUICK)
-        with pytest.raises(ValueError, match="'Cd' has no secondary"):
+        with pytest.raises(ValueError, match="'Cd' has no secondaries"):
             alone.posterior(field).information()
 
 

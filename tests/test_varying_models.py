@@ -338,12 +338,14 @@ class TestErrors:
     def test_a_field_of_other_dims(self, sloping, grid):
         """A field that varies along more than the target is refused."""
         many = grid.assign(elevation=grid["elevation"].expand_dims(member=2))
-        with pytest.raises(FieldError, match=r"dims \['member'\] that the target's coordinates"):
+        with pytest.raises(
+            FieldError, match=r"dims \['member'\] that the coordinates of the target do not"
+        ):
             sloping.predict(many)
 
     def test_a_fitted_law_of_other_data(self, sites, sloping):
         """A law that was fitted to fields is no recipe."""
-        with pytest.raises(TypeError, match=r"fitted to the fields of other data. Give its recipe"):
+        with pytest.raises(TypeError, match=r"fitted to the fields of other data. Give the recipe"):
             xcopula.fit(sites, "warmth", marginals=sloping.marginals[0])
 
     def test_a_field_that_is_nowhere(self, sites):

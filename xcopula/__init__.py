@@ -13,7 +13,7 @@ from xcopula import accessor as _accessor  # noqa: F401 - registers .mtcopula
 from xcopula import errors
 
 if TYPE_CHECKING:
-    from xcopula import datasets, marginals, methods, plot, solvers, storage
+    from xcopula import datasets, kernels, marginals, methods, plot, solvers, storage
     from xcopula.fitting import compare, fit, format_comparison
     from xcopula.labels.coordinates import cycle
     from xcopula.marginals import by, regress
@@ -34,6 +34,7 @@ __all__ = [
     "errors",
     "fit",
     "format_comparison",
+    "kernels",
     "marginals",
     "methods",
     "plot",

@@ -22,13 +22,13 @@ def check_integer(name: str, value: object, *, least: int = 0) -> int:
         If it is less than ``least``.
     """
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool | np.bool_):  # numpy 2.0 only warns of the latter
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"`{name}` is an integer, found {value!r}.") from None
+        raise TypeError(f"`{name}` must be an integer, found {value!r}.") from None
     if number < least:
-        raise ValueError(f"`{name}` is at least {least}, found {number}.")
+        raise ValueError(f"`{name}` must be at least {least}, found {number}.")
     return number
 
 
@@ -41,5 +41,5 @@ def check_flag(name: str, value: object) -> bool:
         If it is neither.
     """
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"`{name}` is True or False, found {shown(value)}.")
+        raise TypeError(f"`{name}` must be True or False, found {shown(value)}.")
     return bool(value)

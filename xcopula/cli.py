@@ -40,7 +40,8 @@ def demo(output: Path, overwrite: bool) -> None:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.ClickException(
-            f"{output} cannot be made a folder: {error.strerror}. Choose another with --output."
+            f"The folder {output} cannot be created: {error.strerror}. "
+            "Choose another with --output."
         ) from None
     try:
         for path in (grid_file, map_file):
@@ -56,8 +57,11 @@ def demo(output: Path, overwrite: bool) -> None:
     click.echo("Fitting Cd with Ni and Zn: the first run compiles for some seconds.")
     began = time.perf_counter()
     model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], callback=_show_progress)
-    done = f"Fitted in {time.perf_counter() - began:.1f} s."
-    click.echo(f"\r{done:<60}\n" if sys.stdout.isatty() else f"{done}\n")
+    done = (
+        f"Fitted in {time.perf_counter() - began:.1f} s: "
+        f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors."
+    )
+    click.echo(f"\r{done:<70}\n" if sys.stdout.isatty() else f"{done}\n")
     click.echo(model.summary())
 
     grid = xcopula.datasets.jura_grid()
@@ -78,8 +82,12 @@ def demo(output: Path, overwrite: bool) -> None:
 
 
 def _show_progress(iteration: int, log_likelihood: float, theta: object) -> None:
-    """Rewrite one line on a terminal; in a log, say something now and then."""
-    line = f"  iteration {iteration:3d}   log-likelihood {log_likelihood:10.2f}"
+    """Rewrite one line on a terminal; in a log, say something now and then.
+
+    The value is that of the step that is running (one pair, or all parameters together), and has
+    weak priors in it.
+    """
+    line = f"  iteration {iteration:3d}   log posterior of this step {log_likelihood:10.2f}"
     if sys.stdout.isatty():
         click.echo(f"\r{line}", nl=False)
     elif iteration % 10 == 0:

@@ -1,7 +1,7 @@
-"""Exceptions and warnings a caller may want to catch.
+"""Exceptions and warnings that a caller may want to catch.
 
-Every one is a subclass of a built-in, so that code which knows nothing of this package still
-catches it. Messages say what was wrong, what was found, and what to do.
+Each is a subclass of a built-in one, so code that does not know this package still catches it.
+Messages say what was wrong, what was found, and what to do.
 """
 
 from __future__ import annotations

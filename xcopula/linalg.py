@@ -43,9 +43,12 @@ def _int(value: int) -> Any:
     return ctypes.byref(ctypes.c_int(value))
 
 
-def _data(array: FloatArray) -> ctypes.c_void_p:
-    if array.dtype != np.float64 or not array.flags.c_contiguous or not array.flags.writeable:
-        raise TypeError("LAPACK needs a writeable C-contiguous float64 array.")
+def _data(array: FloatArray, *, overwrite: bool = True) -> ctypes.c_void_p:
+    """Return where an array begins; factors of a fitted model are read-only, and only read."""
+    if array.dtype != np.float64 or not array.flags.c_contiguous:
+        raise TypeError("LAPACK needs a C-contiguous float64 array.")
+    if overwrite and not array.flags.writeable:
+        raise TypeError("LAPACK overwrites this array, and it is read-only. Pass a copy.")
     return ctypes.c_void_p(array.ctypes.data)
 
 
@@ -119,7 +122,7 @@ def solve_lower(factor: FloatArray, right: FloatArray, *, transposed: bool = Fal
         _int(n),
         _int(m),
         ctypes.byref(ctypes.c_double(1.0)),
-        _data(factor),
+        _data(factor, overwrite=False),
         _int(n),
         _data(right),
         _int(n),

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 __all__ = ["freeze", "put_together", "take_apart"]
+
+State = TypeVar("State")
 
 _PLAIN = (str, bool, int, float, type(None))
 # Of numpy's scalars; a date would become a number.
@@ -79,7 +81,7 @@ def put_together(plain: Any, classes: Mapping[str, type]) -> Any:
 
 def _find(name: str, classes: Mapping[str, type]) -> type:
     if name not in classes:
-        raise KeyError(f"Unknown class {name!r}; known are {sorted(classes)}.")
+        raise KeyError(f"Unknown class {name!r}. Known are {sorted(classes)}.")
     return classes[name]
 
 
@@ -97,8 +99,8 @@ def _fields(state: Any) -> Iterator[tuple[str, Any]]:
         yield from getattr(state, "_asdict", dict)().items()
 
 
-def freeze(state: Any) -> None:
-    """Make every array in some state read-only."""
+def freeze(state: State) -> State:
+    """Make every array in some state read-only, and return the state."""
     if isinstance(state, np.ndarray):
         state.flags.writeable = False
     elif isinstance(state, list | tuple):
@@ -110,3 +112,4 @@ def freeze(state: Any) -> None:
     else:
         for _, part in _fields(state):
             freeze(part)
+    return state

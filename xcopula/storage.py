@@ -1,4 +1,4 @@
-"""Write results to files: all or nothing, and never over what is there unasked."""
+"""Write results to files: all or nothing, and never over an existing file unless asked to."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
     Raises
     ------
     FileExistsError
-        If something is there and ``overwrite`` is not set; a link that leads nowhere is something.
+        If the path exists, even as a broken link, and ``overwrite`` is not set.
     FileNotFoundError
         If its folder does not exist.
     IsADirectoryError, NotADirectoryError
-        If the path is a folder, or what should be its folder is a file.
+        If the path is a folder, or its parent is a file.
     TypeError
-        If it is no path at all.
+        If it is not a path.
     """
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"A file is named by a text or a path, found {shown(path)}.")
+        raise TypeError(f"`path` must be a string or a path, found {shown(path)}.")
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it.")
@@ -56,11 +56,12 @@ def _taken(path: Path) -> FileExistsError:
 def write_netcdf(
     dataset: xr.Dataset, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:
-    """Write a Dataset to NetCDF through a temporary sibling, so that a failure leaves no trace.
+    """Write a Dataset to NetCDF through a temporary file beside it: a failure leaves no trace.
 
-    The file tells when and by what it was written, in ``history`` and ``xcopula_version``; the
-    Dataset in memory stays as it is. A file that is replaced keeps its permissions, and a symbolic
-    link keeps leading to it. Without ``overwrite``, of several writers exactly one succeeds.
+    The attributes ``history`` and ``xcopula_version`` of the file say when and by what it was
+    written; the Dataset in memory does not change. A file that is replaced keeps its permissions,
+    and a symbolic link still leads to it. Without ``overwrite``, if several processes write the
+    same file, exactly one succeeds.
 
     Raises
     ------
@@ -71,8 +72,8 @@ def write_netcdf(
     """
     if not isinstance(dataset, xr.Dataset):
         raise TypeError(
-            f"A Dataset is written, found {type(dataset).__name__}. A DataArray becomes one by "
-            "`to_dataset`."
+            f"`dataset` must be a Dataset, found {type(dataset).__name__}. Convert a DataArray "
+            "with `to_dataset`."
         )
     path = check_free(path, overwrite=overwrite)
     place = path.resolve() if path.is_symlink() and path.exists() else path
@@ -100,7 +101,7 @@ def _write(dataset: xr.Dataset, path: Path) -> None:
         if getattr(error, "errno", None) == errno.ENOSPC or free < _FULL_BYTES:
             raise OSError(
                 errno.ENOSPC,
-                f"The disk of {path.parent} is full: {free:,} bytes are left of it. Nothing was "
+                f"The disk of {path.parent} is full: {free:,} bytes are left. Nothing was "
                 "written. Make room, or write elsewhere",
             ) from error
         raise

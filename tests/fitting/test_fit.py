@@ -374,7 +374,7 @@ class TestOwnKernel:
     def test_without_a_cross_correlation_it_cannot_be_convolved(self, sites, kernels):
         """Also where the other's kernel is still to be chosen: that is said before any work."""
         with pytest.raises(
-            ValueError, match=r"no cross-correlation of the kernels 'rq2.5' and .*Use coupling='icm"
+            ValueError, match=r"does not know .* of the kernels 'rq2.5' and .*Use coupling='icm"
         ):
             xcopula.fit(sites, "metal", "proxy", kernels=kernels)
 

@@ -71,6 +71,15 @@ def test_an_end_without_an_exception_stops_nothing():
     assert interruptible(lambda theta: (0.0, theta), first)(np.ones(1))[0] == 0.0
 
 
+@pytest.fixture
+def ctrl_c():
+    """Let SIGINT raise: a shell starts what runs in the background with the signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("method", ["transductive", "full"])
 def test_nothing_is_at_work_after_ctrl_c(data, method):
     """Threads end at their next evaluation, and the next fit has the cores for itself."""

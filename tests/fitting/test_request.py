@@ -138,7 +138,7 @@ class TestMethodsWithOneLaw:
     def test_another_is_refused(self, law):
         """The law is named, and what to do."""
         with pytest.raises(
-            ValueError, match=r"method='cokriging' has normal marginals, found \['gamma"
+            ValueError, match=r"method='cokriging' takes normal marginals only, found \['gamma"
         ):
             request(method="cokriging", marginals={"proxy": law})
 
@@ -221,8 +221,8 @@ class TestRefused:
             ),
             ("metal", "metal", ValueError, "Name it once, as the primary"),
             ("metal", ["proxy", "proxy"], ValueError, "A secondary is listed twice"),
-            (3, (), TypeError, "named by strings, found 3"),
-            ("metal", [None], TypeError, "named by strings, found None"),
+            (3, (), TypeError, "names must be strings, found 3"),
+            ("metal", [None], TypeError, "names must be strings, found None"),
         ],
     )
     def test_variables(self, sites, primary, secondary, error, match):
@@ -236,11 +236,15 @@ class TestRefused:
             ({"coords": ["x", "north"]}, CoordinateError, "No coordinate 'north'"),
             ({"ard": "time"}, CoordinateError, r"`ard` names groups \['time'\]"),
             ({"method": "magic"}, ValueError, r"Unknown method 'magic'. Choose one of .*'full'"),
-            ({"method": None}, TypeError, "A method is one of 'transductive'.*; found NoneType"),
-            ({"method": Full}, TypeError, r"The method is the class Full. Make one: Full\(\)"),
+            ({"method": None}, TypeError, "`method` must be 'transductive'.*; found NoneType"),
+            ({"method": Full}, TypeError, r"`method` is a class. Give an object instead: Full\(\)"),
             ({"solver": "magic"}, ValueError, "Unknown solver 'magic'. Choose one of 'auto', 'ex"),
-            ({"solver": None}, TypeError, "A solver is one of 'auto'.*; found NoneType"),
-            ({"solver": Exact}, TypeError, r"The solver is the class Exact. Make one: Exact\(\)"),
+            ({"solver": None}, TypeError, "`solver` must be 'auto'.*; found NoneType"),
+            (
+                {"solver": Exact},
+                TypeError,
+                r"`solver` is a class. Give an object instead: Exact\(\)",
+            ),
             ({"optimizer": "magic"}, ValueError, "Unknown optimizer 'magic'. Choose one of l-bfgs"),
             ({"kernels": "cubic"}, ValueError, "Unknown kernel 'cubic'. Choose one of 'se'"),
             ({"kernels": ["se"]}, ValueError, r"Unknown kernel \['se'\]"),
@@ -248,28 +252,28 @@ class TestRefused:
             ({"kernels": {"lead": "se"}}, KeyError, r"`kernels` names \['lead'\].*'metal'"),
             ({"marginals": "beta"}, ValueError, "Unknown marginal 'beta'. Choose one of 'normal'"),
             ({"marginals": {"lead": "t"}}, KeyError, r"`marginals` names \['lead'\].*'metal'"),
-            ({"marginals": 3}, TypeError, "A marginal is one of .* got int"),
-            ({"marginals": {"metal": None}}, TypeError, "A marginal is one of .* got NoneType"),
+            ({"marginals": 3}, TypeError, "A marginal is one of .* found int"),
+            ({"marginals": {"metal": None}}, TypeError, "A marginal is one of .* found NoneType"),
             ({"coupling": "glue"}, ValueError, "Unknown coupling 'glue'"),
             ({"noise": "loud"}, ValueError, "Unknown noise 'loud'"),
-            ({"structures": 0}, ValueError, "`structures` is at least 1, found 0"),
-            ({"structures": 1.5}, TypeError, "`structures` is an integer, found 1.5"),
+            ({"structures": 0}, ValueError, "`structures` must be at least 1, found 0"),
+            ({"structures": 1.5}, TypeError, "`structures` must be an integer, found 1.5"),
             ({"coupling": "icm", "structures": 2}, ValueError, "Use coupling='lmc'"),
             (
                 {"coupling": "icm", "kernels": {"metal": "se", "proxy": "matern32"}},
                 ValueError,
-                "shares one kernel between all tasks",
+                "needs one kernel for all tasks",
             ),
             *(
                 ({name: value}, error, match)
                 for name in ("seed", "restarts")
                 for value, error, match in [
-                    (1.0, TypeError, f"`{name}` is an integer, found 1.0"),
-                    ("1", TypeError, f"`{name}` is an integer, found '1'"),
-                    (None, TypeError, f"`{name}` is an integer, found None"),
-                    (True, TypeError, f"`{name}` is an integer, found True"),
-                    (np.True_, TypeError, f"`{name}` is an integer"),
-                    (-1, ValueError, f"`{name}` is at least 0, found -1"),
+                    (1.0, TypeError, f"`{name}` must be an integer, found 1.0"),
+                    ("1", TypeError, f"`{name}` must be an integer, found '1'"),
+                    (None, TypeError, f"`{name}` must be an integer, found None"),
+                    (True, TypeError, f"`{name}` must be an integer, found True"),
+                    (np.True_, TypeError, f"`{name}` must be an integer"),
+                    (-1, ValueError, f"`{name}` must be at least 0, found -1"),
                 ]
             ),
         ],
@@ -283,5 +287,5 @@ class TestRefused:
 def test_a_law_fitted_to_other_fields_is_refused(fit_by):
     """A law that varies is given by its recipe."""
     fitted = fit_by("full").marginals[1]
-    with pytest.raises(TypeError, match=r"'normal ~ height' is fitted to the fields of other"):
+    with pytest.raises(TypeError, match=r"'normal ~ height' was fitted to the fields of other"):
         request(marginals={"metal": Gamma, "proxy": fitted})

@@ -9,6 +9,8 @@ import reference
 from xcopula.jit import pairs
 from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import (
+    _floats,
+    _ints,
     add_signal_contraction,
     contract_lower,
     cross,
@@ -127,6 +129,34 @@ def test_no_loop_is_compiled_twice(setting):
         for a, b in zip(run(*changed), expected, strict=True):
             np.testing.assert_array_equal(a, b)
     assert [len(loop.signatures) for loop in loops] == before
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (0,), (2, 0)])
+@pytest.mark.parametrize(("alike", "kind"), [(_floats, np.float64), (_ints, np.int64)])
+def test_read_only_arrays_are_not_copied(alike, kind, shape):
+    """The loops see the same memory, as writeable; the array itself stays closed and alive."""
+    array = np.ones(shape, kind)
+    array.flags.writeable = False
+    seen = alike(array)
+    assert seen.flags.carray
+    assert seen.dtype == kind
+    assert seen.shape == shape
+    assert seen.ctypes.data == array.ctypes.data
+    assert not array.flags.writeable
+    del array
+    assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("made", [np.asfortranarray, lambda a: a[:, ::2], lambda a: a.astype("f4")])
+def test_arrays_of_another_kind_are_copied(made):
+    """Another layout or another type is brought into the one that the loops were compiled for."""
+    array = made(np.arange(12.0).reshape(3, 4))
+    array.flags.writeable = False
+    seen = _floats(array)
+    assert seen.flags.carray
+    assert seen.dtype == np.float64
+    assert not np.shares_memory(seen, array)
+    np.testing.assert_array_equal(seen, array)
 
 
 def test_scaled_inputs(setting):

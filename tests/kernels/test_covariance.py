@@ -219,7 +219,7 @@ def test_prior_gradient(covariance):
         ({"noise": "white"}, "Unknown noise 'white'. Choose one of .*'correlated'"),
         ({"structures": 0}, "structures must be at least 1, found 0"),
         ({"coupling": "icm", "structures": 2}, "one structure, found structures=2.*'lmc'"),
-        ({"coupling": "icm"}, r"shares one kernel .* found \['matern12', 'se'\]"),
+        ({"coupling": "icm"}, r"needs one kernel .* found \['matern12', 'se'\]"),
         ({"coupling": "lmc", "structures": 2}, "or use coupling='convolution'"),
     ],
 )

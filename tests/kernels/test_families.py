@@ -101,7 +101,7 @@ def test_matern_function_keeps_the_shape_of_its_argument():
 
 def test_matern_function_names_what_it_knows():
     """A smoothness without a closed form is refused with the list of those there are."""
-    with pytest.raises(ValueError, match=r"smoothness 0\.7: it is 1/2, 1, 3/2, 2 or 5/2"):
+    with pytest.raises(ValueError, match=r"smoothness 0\.7\. Choose 1/2, 1, 3/2, 2 or 5/2"):
         matern_function(0.7, X)
 
 

@@ -285,7 +285,7 @@ def test_resolve():
     assert all(law.name == name for name, law in MARGINALS.items())
     with pytest.raises(ValueError, match=r"'weibull'.*'normal', 'lognormal', .*'parzen'"):
         resolve("weibull")
-    with pytest.raises(TypeError, match="got int"):
+    with pytest.raises(TypeError, match="found int"):
         resolve(3)
 
 

@@ -71,16 +71,16 @@ def test_recipes_are_values():
         (lambda: regress("gamma", on=[]), ValueError, "names of covariates"),
         (lambda: regress("gamma", on=[3]), ValueError, "names of covariates"),
         (lambda: regress("gamma", on=["x", "x"]), ValueError, "twice"),
-        (lambda: regress("gamma", on="x", degree=0), ValueError, "from 1 to 4, got 0"),
-        (lambda: regress("gamma", on="x", degree=5), ValueError, "from 1 to 4, got 5"),
-        (lambda: regress("gamma", on="x", degree=1.0), ValueError, "from 1 to 4, got 1.0"),
-        (lambda: regress("gamma", on="x", degree=True), ValueError, "from 1 to 4, got True"),
+        (lambda: regress("gamma", on="x", degree=0), ValueError, "from 1 to 4, found 0"),
+        (lambda: regress("gamma", on="x", degree=5), ValueError, "from 1 to 4, found 5"),
+        (lambda: regress("gamma", on="x", degree=1.0), ValueError, "from 1 to 4, found 1.0"),
+        (lambda: regress("gamma", on="x", degree=True), ValueError, "from 1 to 4, found True"),
         (lambda: regress("gamma", on="x", link="logit"), ValueError, "'logit'.*'identity' or"),
         (lambda: regress("weibull", on="x"), ValueError, "'weibull'.*'auto' or one of 'normal'"),
         (lambda: regress(Normal(), on="x"), TypeError, "Pass its name, 'normal'"),
         (lambda: by("k", Normal()), TypeError, "Pass its name, 'normal'"),
-        (lambda: by("k", 3), TypeError, "got int"),
-        (lambda: by(3, "gamma"), TypeError, "got 3"),
+        (lambda: by("k", 3), TypeError, "found int"),
+        (lambda: by(3, "gamma"), TypeError, "found 3"),
         (lambda: regress(regress("gamma", on="x"), on="y"), ValueError, "all covariates in one"),
         (
             lambda: regress(by("k", regress("gamma", on="x")), on="y"),
@@ -111,7 +111,11 @@ def test_bad_recipes(call, error, text):
         (regress("normal", on="a", degree=2), np.sign(X)[:, None], "'a', 'a\\^2' are collinear"),
         (regress("normal", on="a"), np.where(X > 0, np.nan, X)[:, None], "a are NaN or infinite"),
         (regress("normal", on="a"), np.where(X > 0, np.inf, X)[:, None], "a are NaN or infinite"),
-        (regress("normal", on="a"), np.empty((N, 2)), r"shape \(60, 1\), with the columns a; got"),
+        (
+            regress("normal", on="a"),
+            np.empty((N, 2)),
+            r"shape \(60, 1\), with the columns a; found",
+        ),
         (
             regress(by("k", "normal"), on="a"),
             np.column_stack([np.arange(N) % 3, np.arange(N) % 3]),
@@ -138,7 +142,7 @@ def test_bad_covariates(recipe, covariates, text):
 
 def test_too_few_rows():
     """A regression needs some rows beside its coefficients."""
-    with pytest.raises(ValueError, match=r"9 coefficients and needs at least 14 values; got 12"):
+    with pytest.raises(ValueError, match=r"9 coefficients and needs at least 14 values; found 12"):
         regress("normal", on=["a", "b"], degree=3).fit(VALUES[:12], RNG.normal(size=(12, 2)))
 
 

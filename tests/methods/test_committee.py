@@ -241,7 +241,7 @@ class TestBlocks:
     def test_that_are_too_small(self):
         """Blocks of fewer than five sites are refused."""
         process, sample, theta, _ = reference.example("shared")
-        with pytest.raises(ValueError, match=r"blocks=20 leaves a block of \d sites"):
+        with pytest.raises(ValueError, match=r"blocks=20 one block has only \d sites"):
             reference.prepare(Committee(20), process, sample, theta)
 
     def test_divide_the_sample(self):
@@ -289,13 +289,13 @@ class TestOptions:
     @pytest.mark.parametrize("blocks", [0, -1])
     def test_too_few(self, blocks):
         """There is at least one block."""
-        with pytest.raises(ValueError, match=f"`blocks` is at least 1, found {blocks}"):
+        with pytest.raises(ValueError, match=f"`blocks` must be at least 1, found {blocks}"):
             Committee(blocks=blocks)
 
     @pytest.mark.parametrize("blocks", [True, 2.5, "4", None, np.True_])
     def test_no_number(self, blocks):
         """A whole number."""
-        with pytest.raises(TypeError, match="`blocks` is an integer, found"):
+        with pytest.raises(TypeError, match="`blocks` must be an integer, found"):
             Committee(blocks=blocks)
 
     def test_numbers_of_any_integer_type(self):

@@ -578,13 +578,15 @@ class TestResolve:
     def test_a_class(self, method):
         """A class in place of an object is told how to be made."""
         name = method.__name__
-        with pytest.raises(TypeError, match=rf"method is the class {name}\. Make one: {name}\(\)"):
+        with pytest.raises(
+            TypeError, match=rf"`method` is a class\. Give an object instead: {name}\(\)"
+        ):
             resolve_method(method)
 
     @pytest.mark.parametrize("bad", [None, 3, object(), ["full"], Exact()])
     def test_what_is_no_method(self, bad):
         """The message says what was found."""
-        with pytest.raises(TypeError, match=f"A method is one of .*; found {type(bad).__name__}"):
+        with pytest.raises(TypeError, match=f"`method` must be .*; found {type(bad).__name__}"):
             resolve_method(bad)
 
 
@@ -599,13 +601,13 @@ class TestHelpers:
     @pytest.mark.parametrize("value", [True, False, np.True_, 1.0, np.float64(2), "3", None, [1]])
     def test_no_integers(self, value):
         """Truth values and fractions are no numbers of things."""
-        with pytest.raises(TypeError, match="`n` is an integer, found"):
+        with pytest.raises(TypeError, match="`n` must be an integer, found"):
             check_integer("n", value)
 
     def test_too_few(self):
         """The message has the bound."""
         assert check_integer("n", 0) == 0
-        with pytest.raises(ValueError, match="`n` is at least 2, found 1"):
+        with pytest.raises(ValueError, match="`n` must be at least 2, found 1"):
             check_integer("n", 1, least=2)
 
     def test_labels(self):

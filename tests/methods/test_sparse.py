@@ -275,7 +275,9 @@ class TestInducing:
     def test_more_than_data_are_reduced(self):
         """A count beyond the data is cut to one at each observation, with a warning."""
         process, sample, theta, _ = reference.example("shared")
-        with pytest.warns(UserWarning, match=f"inducing=500 is more than the {sample.size} obs"):
+        with pytest.warns(
+            UserWarning, match=f"inducing=500 asks for more points than the {sample.size} obs"
+        ):
             structure = reference.prepare(Sparse("fitc", 500), process, sample, theta)
         assert sum(p.shape[1] for p in structure.points) == sample.size
 
@@ -339,7 +341,9 @@ class TestInducing:
 
     def test_names_must_be_those_of_the_variables(self):
         """The message names both."""
-        with pytest.raises(KeyError, match=r"`inducing` names \['a'\]; the variables are \['a', "):
+        with pytest.raises(
+            KeyError, match=r"`inducing` names \['a'\], but the variables are \['a', "
+        ):
             Sparse("dtc", {"a": 7}).located(None, ["a", "b"])
 
 
@@ -355,7 +359,7 @@ class TestOptions:
     @pytest.mark.parametrize("inducing", [0, -3, {"a": 0}])
     def test_too_few(self, inducing):
         """There is at least one point."""
-        with pytest.raises(ValueError, match="`inducing` is at least 1, found"):
+        with pytest.raises(ValueError, match="`inducing` must be at least 1, found"):
             Sparse(inducing=inducing)
 
     @pytest.mark.parametrize(
@@ -363,7 +367,7 @@ class TestOptions:
     )
     def test_no_number(self, inducing):
         """A whole number, labelled points, or a mapping of them."""
-        with pytest.raises(TypeError, match="`inducing` is an integer, found"):
+        with pytest.raises(TypeError, match="`inducing` must be an integer, found"):
             Sparse(inducing=inducing)
 
     def test_numbers_of_any_integer_type(self):

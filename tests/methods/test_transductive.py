@@ -674,7 +674,7 @@ class TestOptions:
     @pytest.mark.parametrize("polish", ["no", 1, None])
     def test_polish(self, polish):
         """A truth value, nothing that stands for one."""
-        with pytest.raises(TypeError, match="`polish` is True or False, found"):
+        with pytest.raises(TypeError, match="`polish` must be True or False, found"):
             Transductive(polish=polish)
 
     def test_what_is_allowed(self):

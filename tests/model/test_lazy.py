@@ -132,7 +132,7 @@ class TestNothingRuns:
             lazy.predict(field.drop_vars("y"))
         with pytest.raises(KeyError, match=r"no variable 'Pb'; it has \['Cd', 'Ni', 'Zn'\]"):
             lazy.predict(field, variable="Pb")
-        with pytest.raises(ValueError, match=r"inform the primary, 'Cd'; found 'Ni'"):
+        with pytest.raises(ValueError, match=r"inform only the primary, 'Cd', found 'Ni'"):
             lazy.posterior(field, variable="Ni").information()
 
     def test_an_unpicklable_callback_is_refused(self, metals):

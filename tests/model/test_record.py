@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from xcopula.methods import Committee, Sparse, Transductive
 from xcopula.methods.committee import Blocks
 from xcopula.methods.part import Part
 from xcopula.model.record import EXTREME_SCORE, Candidate, warn_of_laws
-from xcopula.process import Sample
+from xcopula.process import Sample, Targets
 
 
 class Logistic(xcopula.marginals.Marginal):
@@ -393,6 +394,82 @@ class TestReadOnly:
         assert_read_only(model)
         assert any("model.method" in path for path, _ in arrays_of(model))
         assert points["x"].values.flags.writeable
+
+    @pytest.mark.parametrize("derived", ["conditioned", "structure"])
+    @pytest.mark.parametrize("method", [*METHODS, "triple"])
+    def test_what_is_computed_on_first_use_too(self, fit_by, triple, method, derived):
+        """The factors, the sub-models and the structure are closed, and nothing is left out."""
+        model = triple if method == "triple" else fit_by(method)
+        found = dict(arrays_of(getattr(model, derived)))
+        assert len(found) >= 3
+        for path, array in found.items():
+            assert not array.flags.writeable, path
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0.0
+
+    @pytest.mark.parametrize("nugget", [True, False])
+    @pytest.mark.parametrize("task", [0, 1])
+    @pytest.mark.parametrize("method", [*METHODS, "triple", "block"])
+    def test_closed_arrays_serve_as_well_as_open_ones(self, fit_by, triple, method, task, nugget):
+        """Moments, means and leave-one-out are those of arrays that can be written to."""
+        if method in METHODS:
+            model = fit_by(method)
+        elif method == "block":
+            model = dataclasses.replace(triple, method=Transductive("report", anchors="block"))
+        else:
+            model = dataclasses.replace(triple, method=Transductive("calibrated"))
+        sample = model.observations.sample
+        open_structure = model.method.prepare(model.solver, model.process, model.theta, sample)
+        opened = model.method.condition(model.process, sample, open_structure, model.theta)
+        targets = Targets(
+            np.concatenate([sample.inputs[:, ::7], sample.inputs[:, :9] + 0.01], axis=1),
+            np.concatenate([sample.sites[::7], np.full(9, -1)]),
+        )
+        other = np.random.default_rng(0).normal(size=(2, sample.size))
+        other.flags.writeable = False
+        asked = {"task": task, "nugget": nugget}
+        for ask in (
+            lambda c: c.moments(targets, **asked),
+            lambda c: c.means(targets, other, **asked),
+            lambda c: c.leave_one_out(),
+        ):
+            np.testing.assert_array_equal(ask(model.conditioned), ask(opened))
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_no_large_array_is_copied_for_a_prediction(self, fit_by, method):
+        """A block of one cell takes no more memory than with arrays that can be written to."""
+        model = fit_by(method)
+        sample = model.observations.sample
+        opened = model.method.condition(
+            model.process,
+            sample,
+            model.method.prepare(model.solver, model.process, model.theta, sample),
+            model.theta,
+        )
+        target = Targets.nowhere(np.zeros((2, 1)))
+
+        def peak(conditioned) -> int:
+            conditioned.moments(target)
+            tracemalloc.start()
+            conditioned.moments(target)
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            return most
+
+        # Views take some bytes each; the tables of one kernel alone take 40 kB.
+        assert peak(model.conditioned) < peak(opened) + 16384
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_results_are_open(self, fit_by, grid, sloped_grid, method):
+        """What a model returns belongs to the caller, and changing it changes no model."""
+        model = fit_by(method)
+        loo, map_ = model.loo(), model.predict(grid)
+        before = loo.copy(deep=True)
+        for found in (loo, map_, model.loo("proxy"), model.predict(sloped_grid, variable="proxy")):
+            for name, array in found.data_vars.items():
+                assert array.values.flags.writeable, name
+                array.values[...] = 0.0
+        xr.testing.assert_identical(model.loo(), before)
 
     def test_laws_with_arrays_too(self, sites):
         """A Parzen law holds its sample."""

@@ -61,7 +61,7 @@ class TestChooseChunks:
 
     def test_a_stranger(self):
         """Chunks name dims of the result."""
-        with pytest.raises(ValueError, match=r"`chunks` names \['time'\]; .* are \['y', 'x'\]"):
+        with pytest.raises(ValueError, match=r"`chunks` names \['time'\], but .*dims \['y', 'x'\]"):
             choose_chunks({}, DIMS, SIZES, {"time": 2}, 56)
 
     @pytest.mark.parametrize("cell_bytes", [56, 560])

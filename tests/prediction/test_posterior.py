@@ -84,7 +84,9 @@ class TestPosterior:
     @pytest.mark.parametrize("value", [np.nan, [1.0, np.nan], [[1.0]]])
     def test_wrong_thresholds(self, posterior, value):
         """A threshold is a number or a sequence of numbers."""
-        with pytest.raises(ValueError, match="A threshold is a number or a sequence of numbers"):
+        with pytest.raises(
+            ValueError, match="A threshold must be a number or a sequence of numbers"
+        ):
             posterior.cdf(value)
 
     def test_latent(self, posterior, model):
@@ -253,7 +255,7 @@ class TestSecondary:
 class TestInformation:
     def test_of_a_single_task(self, alone, grid):
         """A model without secondaries names its variable."""
-        with pytest.raises(ValueError, match="The model of 'metal' has no secondary to inform it"):
+        with pytest.raises(ValueError, match="The model of 'metal' has no secondaries"):
             alone.posterior(grid).information()
 
     def test_of_another_method(self, model, grid):

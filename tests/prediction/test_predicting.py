@@ -235,19 +235,19 @@ class TestMask:
 
     def test_errors(self, model, grid):
         """A mask is boolean, labelled, on the target's dims, and aligned with it."""
-        with pytest.raises(ValueError, match="A mask is boolean, found dtype int64"):
+        with pytest.raises(ValueError, match="A mask must be boolean, found dtype int64"):
             model.predict(grid, mask=xr.ones_like(grid["x"], dtype=int))
         with pytest.raises(ValueError, match="no variable 'land' to use as a mask"):
             model.predict(grid, mask="land")
-        with pytest.raises(TypeError, match=r"A mask is a DataArray or the name .* found ndarray"):
+        with pytest.raises(
+            TypeError, match=r"A mask must be a DataArray or the name .* found ndarray"
+        ):
             model.predict(grid, mask=np.ones((6, 7), bool))
         with pytest.raises(ValueError, match=r"The mask has dims \['time'\]"):
             model.predict(grid, mask=xr.DataArray([True, False], dims="time"))
-        with pytest.raises(ValueError, match=r"The mask does not lie on .* 'x' it has 4 entries"):
+        with pytest.raises(ValueError, match=r"The mask is not on .* 'x' it has 4 entries"):
             model.predict(grid, mask=xr.DataArray([True] * 4, dims="x"))
-        with pytest.raises(
-            ValueError, match=r"The mask does not lie on .* 'x' it has other labels"
-        ):
+        with pytest.raises(ValueError, match=r"The mask is not on .* 'x' it has other labels"):
             model.predict(grid, mask=(grid["x"] > 1.0).assign_coords(x=grid["x"] + 1.0))
 
 
@@ -322,13 +322,13 @@ class TestErrors:
     @pytest.mark.parametrize("of", ["signals", None, 3])
     def test_of(self, model, grid, of):
         """What is predicted is one of two."""
-        with pytest.raises(ValueError, match=r"`of` is one of \('observation', 'signal'\)"):
+        with pytest.raises(ValueError, match=r"`of` must be one of \('observation', 'signal'\)"):
             model.predict(grid, of=of)
 
     @pytest.mark.parametrize("target", [None, [1.0], np.ones(3), {"x": [1.0]}])
     def test_target_of_a_wrong_type(self, model, target):
         """A target is labelled."""
-        with pytest.raises(TypeError, match="The target is a Dataset or DataArray, found"):
+        with pytest.raises(TypeError, match="The target must be a Dataset or DataArray, found"):
             model.predict(target)
 
     def test_target_without_a_coordinate_or_in_other_units(self, model, grid):
@@ -343,7 +343,7 @@ class TestErrors:
 
     def test_chunks_of_a_stranger(self, model, grid):
         """Chunks name dims of the result."""
-        with pytest.raises(ValueError, match=r"`chunks` names \['time'\]; the dims .*\['y', 'x'\]"):
+        with pytest.raises(ValueError, match=r"`chunks` names \['time'\], but .*dims \['y', 'x'\]"):
             model.predict(grid, chunks={"time": 2})
 
 
@@ -617,7 +617,8 @@ class TestAnyVariable:
         model = fit_by(method)
         if method == "transductive":
             with pytest.raises(
-                ValueError, match=r"inform the primary, 'metal'; found 'proxy'. Leave `variable`"
+                ValueError,
+                match=r"inform only the primary, 'metal', found 'proxy'. Leave `variable`",
             ):
                 model.posterior(sloped_grid, variable="proxy").information()
             assert (model.posterior(sloped_grid).information() >= 0.0).all()

@@ -87,8 +87,12 @@ class TestMask:
         ("mask", "error", "match"),
         [
             ("land", ValueError, "no variable 'land' to use as a mask"),
-            (np.ones(6, bool), TypeError, "A mask is a DataArray or the name .* found ndarray"),
-            (xr.DataArray(1.0), ValueError, "A mask is boolean, found dtype float64"),
+            (
+                np.ones(6, bool),
+                TypeError,
+                "A mask must be a DataArray or the name .* found ndarray",
+            ),
+            (xr.DataArray(1.0), ValueError, "A mask must be boolean, found dtype float64"),
             (xr.DataArray([True], dims="t"), ValueError, r"The mask has dims \['t'\]"),
         ],
     )
@@ -100,9 +104,7 @@ class TestMask:
     def test_at_other_places(self, grid, metal):
         """A mask that is not aligned with the target is an error, not a guess."""
         mask = xr.ones_like(grid["x"], dtype=bool)
-        with pytest.raises(
-            ValueError, match=r"The mask does not lie on .* 'x' it has other labels"
-        ):
+        with pytest.raises(ValueError, match=r"The mask is not on .* 'x' it has other labels"):
             find_cells(grid, *metal, mask=mask.assign_coords(x=grid["x"] + 1.0))
 
 
@@ -124,7 +126,9 @@ class TestFields:
     def test_of_more_dims_than_the_target(self, sloped_grid, proxy):
         """The dims that are too many are named."""
         many = sloped_grid.assign(height=sloped_grid["height"].expand_dims(run=2))
-        with pytest.raises(FieldError, match=r"has dims \['run'\] that the target's coordinates"):
+        with pytest.raises(
+            FieldError, match=r"has dims \['run'\] that the coordinates of the target do not"
+        ):
             find_cells(many, *proxy)
 
 

@@ -137,10 +137,12 @@ class TestResolve:
     @pytest.mark.parametrize("bad", [object(), 3, None, ["exact"]])
     def test_what_is_no_solver(self, bad):
         """The message says what was found."""
-        with pytest.raises(TypeError, match=f"A solver is one of .* found {type(bad).__name__}"):
+        with pytest.raises(TypeError, match=f"`solver` must be .* found {type(bad).__name__}"):
             resolve_solver(bad)
 
     def test_a_class(self):
         """A class in place of an object is told how to be made."""
-        with pytest.raises(TypeError, match=r"The solver is the class Exact\. Make one: Exact\(\)"):
+        with pytest.raises(
+            TypeError, match=r"`solver` is a class\. Give an object instead: Exact\(\)"
+        ):
             resolve_solver(Exact)

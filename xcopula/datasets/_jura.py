@@ -76,13 +76,13 @@ def jura_grid() -> xr.Dataset:
 def _check_metals(hide: str | Iterable[str] | None, dataset: xr.Dataset) -> list[str]:
     """Return the names to hide as a list; raise on an unknown one."""
     if not isinstance(hide, Iterable | None):
-        raise TypeError(f"`hide` is the name of a metal or several, found {shown(hide)}.")
+        raise TypeError(f"`hide` must be the name of a metal, or several, found {shown(hide)}.")
     names = [] if hide is None else [hide] if isinstance(hide, str) else list(hide)
     metals = [str(name) for name, array in dataset.data_vars.items() if array.dtype.kind == "f"]
     unknown = [name for name in names if name not in metals]
     if unknown:
         raise KeyError(
-            f"Cannot hide {unknown}: not a metal of the Jura data. Choose from {metals}."
+            f"Cannot hide {unknown}: the Jura data have no such metal. Choose from {metals}."
         )
     return names
 

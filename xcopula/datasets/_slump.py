@@ -66,8 +66,8 @@ def slump(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
     Notes
     -----
     Data of I-C. Yeh, UCI Machine Learning Repository, CC BY 4.0. The slump is 0 cm in 11 mixes, too
-    stiff to sink, and the flow 20 cm in 17, the width of the cone: both stand for "at most", which
-    a continuous marginal law does not know.
+    stiff to sink, and the flow is 20 cm in 17, the width of the cone. Both mean "at most", which a
+    continuous marginal law cannot represent.
     """
     table = _read(_find(path))
     columns = {
@@ -89,7 +89,7 @@ def slump(path: str | os.PathLike[str] | None = None) -> xr.Dataset:
 
 def _find(path: str | os.PathLike[str] | None) -> Path:
     if path is not None and not isinstance(path, str | os.PathLike):
-        raise TypeError(f"The slump data are named by a path, found {shown(path)}. {_WHERE}")
+        raise TypeError(f"`path` must be the path of the slump data, found {shown(path)}. {_WHERE}")
     given = os.environ.get(VARIABLE) if path is None else path
     if not given:
         raise FileNotFoundError(f"The concrete slump data do not come with xcopula. {_WHERE}")
@@ -106,8 +106,8 @@ def _read(path: Path) -> NDArray[np.float64]:
             rows = [row for row in csv.reader(lines, skipinitialspace=True) if any(row)]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(
-            f"{str(path)!r} is not the concrete slump table: it is no text of comma-separated "
-            f"columns ({error}). {_WHERE}"
+            f"{str(path)!r} is not the concrete slump table: it is not a text file with "
+            f"comma-separated columns ({error}). {_WHERE}"
         ) from None
     heading = [cell.strip().lower() for cell in rows[0][1:]] if rows else []
     expected = [column[0] for column in _COLUMNS]
@@ -123,5 +123,5 @@ def _read(path: Path) -> NDArray[np.float64]:
     if table.ndim == 2 and table.shape[1] != len(expected):
         raise ValueError(f"{str(path)!r} has rows that are not {len(expected)} numbers.")
     if table.ndim != 2 or not np.isfinite(table).all():
-        raise ValueError(f"{str(path)!r} has no rows, or values that are missing.")
+        raise ValueError(f"{str(path)!r} has no rows, or has missing values.")
     return table

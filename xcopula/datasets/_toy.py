@@ -156,7 +156,8 @@ def toy_truth(x: ArrayLike | xr.DataArray, kind: Kind = "pair") -> xr.Dataset:
     labelled = isinstance(x, xr.DataArray)
     if points.dtype.kind not in "iuf" or (points.ndim > 1 and not labelled):
         raise ValueError(
-            f"`x` is a number or a sequence of numbers, found {shown(x)}. Give places in 0..1."
+            f"`x` must be a number or a sequence of numbers, found {shown(x)}. "
+            "Give positions between 0 and 1."
         )
     if not isinstance(x, xr.DataArray):
         points = points.astype(np.float64)

@@ -56,18 +56,20 @@ def compare(
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
-        What to compare; all there are by default.
+        What to compare; everything there is by default.
 
     Returns
     -------
     Dataset
         On dims (task, kernel, marginal): ``log_likelihood``, ``aic``, ``loo_log_score``,
-        ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where a law does not admit the
-        values. :func:`format_comparison` prints it.
+        ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where values lie outside the support
+        of a law. :func:`format_comparison` prints it.
     """
     names = as_names("variables", variables)
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"`variables` names each variable once, found {names}. Name one at least.")
+        raise ValueError(
+            f"`variables` must name at least one variable, and each only once, found {names}."
+        )
     families = [resolve_kernel(k) for k in _several("kernels", kernels)]
     laws = [_constant(resolve_marginal(m)) for m in _several("marginals", marginals)]
     structures, asked = check_integer("structures", structures, least=1), resolve_solver(solver)
@@ -107,15 +109,15 @@ def _several(option: str, given: Any) -> list[Any]:
     except TypeError:
         several = []
     if not several or isinstance(given, Mapping):
-        raise TypeError(f"`{option}` is a list of one at least to compare, found {shown(given)}.")
+        raise TypeError(f"`{option}` must be a list of at least one, found {shown(given)}.")
     return several
 
 
 def _constant(law: Law) -> Marginal | type[Marginal]:
     if isinstance(law, Recipe) or (isinstance(law, Marginal) and law.fields):
         raise TypeError(
-            f"`marginals`: {law.name!r} varies with fields, and `compare` has none. Name a family, "
-            "or fit with it."
+            f"`marginals`: {law.name!r} varies with fields, and `compare` takes none. Name a "
+            "family, or give this law to `fit`."
         )
     return law
 
@@ -143,10 +145,10 @@ def _uniformity(pit: FloatArray) -> float:
 
 
 def format_comparison(comparison: xr.Dataset, *, most: int = 5) -> str:
-    """Lay a comparison out as text, the best of each variable first by AIC."""
+    """Return a comparison as a text table, the best AIC of each variable first."""
     check_integer("most", most, least=1)
     if not isinstance(comparison, xr.Dataset) or not set(_MEASURES) <= set(comparison.data_vars):
-        raise TypeError(f"A Dataset of `compare` is laid out, found {shown(comparison)}.")
+        raise TypeError(f"Pass the Dataset that `compare` returned, found {shown(comparison)}.")
     lines = []
     for task in comparison["task"].values:
         own = comparison.sel(task=task).stack(candidate=("kernel", "marginal"))

@@ -52,14 +52,14 @@ def check_cost(
     times = [a.name for a in observations.coordinates.axes if a.epoch]
     dims = observations.variables[0].dims
     thin = next((f"thin={{{name!r}: 7}}" for name in times if name in dims), "thin=3")
-    advice.append(f"a part of the data: a window of it, or {thin} for every so many along a dim")
+    advice.append(f"a part of the data: a window, or {thin} to skip some along a dim")
     alone = method.name == "full" and len(sizes) == 1
     raise CostError(
         f"method={method.name!r} with solver={solver.name!r} on {sum(sizes):,} values "
         f"({', '.join(f'{n:,}' for n in sizes)}) "
-        f"needs {cost.describe()}; a fit may take {_SHARE * memory / 1e9:.2g} GB, and `max_hours` "
-        f"is {max_hours:g}. "
-        f"Use {'; or '.join(advice)}. `max_hours=None` fits all the same."
+        f"needs {cost.describe()}. The limits are {_SHARE * memory / 1e9:.2g} GB and "
+        f"{max_hours:g} hours (`max_hours`). "
+        f"Use {'; or '.join(advice)}. With `max_hours=None` nothing is refused."
         + (f" (For several variables there is also {pairs}.)" if alone else "")
     )
 

@@ -83,11 +83,11 @@ def fit(
     secondary : str or sequence of str
         Variables that inform it; none for a single-task process.
     coords : str, sequence or mapping, optional
-        The coordinates that are the inputs, where they are not to be found by CF role and name:
-        names, or a mapping of group names to names (a product over groups). Longitude and latitude
-        become points on the globe; times and heights are groups of their own. The keys
-        "longitude" and "latitude" of a mapping say which these are; :func:`xcopula.cycle` marks a
-        periodic coordinate.
+        The coordinates to use as inputs. By default they are found by CF role and name. Give
+        names, or a mapping of group names to names (the covariance is a product over groups).
+        Longitude and latitude become points on the globe; times and heights are groups of their
+        own. The keys "longitude" and "latitude" of a mapping say which these are;
+        :func:`xcopula.cycle` marks a periodic coordinate.
     method : str or Method
         "transductive" fits the primary with each secondary apart and combines them at prediction,
         at a cost that is linear in the number of variables. "full" is one model of all variables.
@@ -101,12 +101,12 @@ def fit(
         :mod:`xcopula.solvers` carries options, such as ``Neighbours(neighbours=40)``.
     marginals : str, Marginal or mapping
         Marginal law of every variable, or of each by name: "auto", "normal", "lognormal",
-        "exponential", "gev", "gamma", "t", "parzen", or a law of one's own. One that varies is
+        "exponential", "gev", "gamma", "t", "parzen", or a law of your own. A law that varies is
         made by :func:`xcopula.by` (a law for each month, say) or :func:`xcopula.regress` (with
         elevation, say), and fitted inside the likelihood.
     kernels : str, Kernel or mapping
         Kernel of every variable, or of each by name: "auto", "se", "matern12", "matern32",
-        "matern52", or a kernel of one's own.
+        "matern52", or a kernel of your own.
     coupling : {"convolution", "icm", "lmc"}
         How kernels of different variables combine.
     structures : int
@@ -114,23 +114,24 @@ def fit(
     noise : {"correlated", "independent"}
         Whether the nuggets of variables sampled at one site are correlated.
     optimizer : {"l-bfgs", "cg", "annealing"}
-        How all parameters together are sought: quasi-Newton, conjugate gradients, or simulated
-        annealing followed by quasi-Newton.
+        How all parameters are optimised together: quasi-Newton, conjugate gradients, or
+        simulated annealing followed by quasi-Newton.
     ard : bool or sequence of str
-        Groups in which every coordinate has a scale of its own.
+        Groups in which every coordinate has its own length scale; True for all groups.
     thin : int or mapping of dim to int, optional
-        Use every so many entries of the data only, along all dims or along some.
+        Use only every n-th entry of the data, along all dims or along those that are named.
     max_hours : float, optional
-        A fit that would take longer by estimate, or more memory than the machine has, is refused
-        before it starts; None never refuses.
+        A fit is refused before it starts if it is estimated to take longer, or to need more
+        memory than the machine has. With None nothing is refused.
     restarts : int
-        Starting points of the optimiser beside the one that step one suggests.
+        Further starting points of the optimiser, besides the one that step one suggests.
     seed : int
         Seeds restarts and annealing; the same seed gives the same model.
     compute : bool
-        False gives a :class:`LazyModel`: a graph of the fit that nothing has run yet.
+        False returns a :class:`LazyModel`: the graph of a fit that has not run yet.
     callback : callable, optional
-        Called as ``callback(iteration, log_likelihood, theta)``; the value includes weak priors.
+        Called as ``callback(iteration, log_likelihood, theta)``. The value is that of the step
+        that is running (one pair, or all parameters together), and includes weak priors.
 
     Returns
     -------

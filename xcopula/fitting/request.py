@@ -117,11 +117,11 @@ class Request:
     def __post_init__(self) -> None:
         hours = self.max_hours
         if isinstance(hours, bool) or not isinstance(hours, int | float | np.number | None):
-            raise TypeError(f"`max_hours` is a number of hours or None, found {hours!r}.")
+            raise TypeError(f"`max_hours` must be a number of hours or None, found {hours!r}.")
         if hours is not None and not hours > 0.0:
-            raise ValueError(f"`max_hours` is positive, found {hours!r}. None sets no limit.")
+            raise ValueError(f"`max_hours` must be positive, found {hours!r}. None sets no limit.")
         if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"`callback` is a function or None, found {shown(self.callback)}.")
+            raise TypeError(f"`callback` must be a function or None, found {shown(self.callback)}.")
         given = tuple(k for k in self.kernels if k)
         for some in self._possible(given):
             Covariance(some, (InputGroup(1),), self.coupling, self.structures, self.noise)
@@ -182,7 +182,7 @@ def as_names(option: str, given: object) -> list[str]:
         names = [given]
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"`{option}`: variables are named by strings, found {shown(name)}.")
+            raise TypeError(f"`{option}`: names must be strings, found {shown(name)}.")
     return sorted(names) if isinstance(given, Set) else names
 
 
@@ -207,15 +207,15 @@ def check_structures(observations: Observations, structures: int) -> None:
     for name, values in zip(observations.names, observations.sample.sizes, strict=True):
         if structures * each > values:
             raise ValueError(
-                f"structures={structures} gives the covariance of variable {name!r} "
-                f"{structures * each} parameters, and it has {values} values. Use fewer "
-                f"structures, {max(1, values // each)} at most, or more data."
+                f"With structures={structures} the covariance of variable {name!r} has "
+                f"{structures * each} parameters, but there are only {values} values. Use at most "
+                f"{max(1, values // each)} structures, or more data."
             )
 
 
 def _check_choice(option: str, found: object, names: Sequence[str]) -> None:
     if not isinstance(found, str):
-        raise TypeError(f"`{option}` is one of {', '.join(names)}; found {shown(found)}.")
+        raise TypeError(f"`{option}` must be one of {', '.join(names)}; found {shown(found)}.")
     if found not in names:
         raise ValueError(f"Unknown {option} {found!r}. Choose one of {', '.join(names)}.")
 
@@ -228,7 +228,7 @@ def _by_variable(
         unknown = [n for n in spec if n not in names]
         if unknown:
             raise KeyError(
-                f"`{what}` names {unknown}; the variables of the model are {list(names)}."
+                f"`{what}` names {unknown}, but the variables of the model are {list(names)}."
             )
         each = [spec.get(n, "auto") for n in names]
     else:
@@ -256,8 +256,8 @@ def _laws(method: Method, laws: list[Law | None]) -> tuple[Law | None, ...]:
     for law in laws:
         if isinstance(law, Marginal) and law.fields:
             raise TypeError(
-                f"The law {law.name!r} is fitted to the fields of other data. Give its recipe, "
-                "`regress(...)` or `by(...)`, to fit it anew."
+                f"The law {law.name!r} was fitted to the fields of other data. Give the recipe "
+                "`regress(...)` or `by(...)` instead, and it is fitted to these."
             )
     only = method.law
     if only is None:
@@ -266,7 +266,7 @@ def _laws(method: Method, laws: list[Law | None]) -> tuple[Law | None, ...]:
     other = {law.name for law, own in zip(laws, allowed, strict=True) if law and own is None}
     if other:
         raise ValueError(
-            f"method={method.name!r} has {only} marginals, found {sorted(other)}. "
+            f"method={method.name!r} takes {only} marginals only, found {sorted(other)}. "
             "Leave `marginals` out, or choose another method."
         )
     return tuple(allowed)

@@ -128,8 +128,8 @@ def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
     if bad.size:
         first = ", ".join(str(float(v)) for v in bad[:3])
         raise SupportError(
-            f"Variable {name!r}: {bad.size} of {values.size} values stand where the {law.name} law "
-            f"has an infinite normal score (first: {first}). Choose a marginal with wider support "
+            f"Variable {name!r}: {bad.size} of {values.size} values have no finite normal score "
+            f"under the {law.name} law (first: {first}). Choose a marginal with wider support "
             "('normal', 'gev', 't', 'parzen') or mask them."
         )
 

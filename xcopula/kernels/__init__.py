@@ -38,11 +38,12 @@ def resolve_kernel(spec: object) -> Kernel:
     if not hasattr(spec, "profile"):
         names = ", ".join(map(repr, KERNELS))
         raise ValueError(
-            f"Unknown kernel {spec!r}. Choose one of {names}, or give an object with a profile."
+            f"Unknown kernel {spec!r}. Choose one of {names}, or give an object with the members "
+            "of xcopula.kernels.Kernel."
         )
     kernel = check_kernel(spec)
     if kernel.name in KERNELS and kernel != KERNELS[kernel.name]:
         raise ValueError(
-            f"{spec!r} has the name of another kernel, {kernel.name!r}. Give it a name of its own."
+            f"{spec!r} has the name of another kernel, {kernel.name!r}. Give it another name."
         )
     return kernel

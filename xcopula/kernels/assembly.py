@@ -1,10 +1,13 @@
 """From a covariance at given parameters to matrices, and from derivatives back: numpy to numba.
 
 A numba function is compiled anew for each combination of type, layout and permission to write. So
-arrays are made alike here: fitted models are frozen, and their arrays may arrive read-only.
+arrays are made alike here: the arrays of a fitted model are read-only. The loops write to none of
+them, so read-only arrays are handed on as they are, without a copy.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -26,18 +29,31 @@ __all__ = [
 _NO_SITES, _NO_SCORES = np.empty(0, np.int64), np.empty(0)
 
 
+class _Opened:
+    """The memory of a read-only array, declared writeable to numba; it keeps the array alive."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = interface | {"data": (interface["data"][0], False)}
+
+
+def _alike(array: np.ndarray[Any, Any], kind: type) -> Any:
+    """Return an array of a type, C-contiguous and writeable, without a copy where that is so."""
+    flags = array.flags
+    if array.dtype != kind or not (flags.c_contiguous and flags.aligned):
+        return np.require(array, kind, ["C", "W"])
+    return array if flags.writeable else np.asarray(_Opened(array))
+
+
 def _floats(array: FloatArray) -> FloatArray:
-    """Return float64, C-contiguous and writeable: the array itself where it is so already."""
-    if array.flags.carray and array.dtype == np.float64:  # np.require is ten times as slow to see
-        return array
-    return np.require(array, np.float64, ["C", "W"])
+    """Return float64 numbers for the loops to read."""
+    return _alike(array, np.float64)  # type: ignore[no-any-return]
 
 
 def _ints(array: IntArray) -> IntArray:
-    """Return int64, C-contiguous and writeable: the array itself where it is so already."""
-    if array.flags.carray and array.dtype == np.int64:
-        return array
-    return np.require(array, np.int64, ["C", "W"])
+    """Return int64 numbers for the loops to read."""
+    return _alike(array, np.int64)  # type: ignore[no-any-return]
 
 
 def ready(state: CovarianceState) -> CovarianceState:

@@ -16,12 +16,12 @@ IntArray = npt.NDArray[np.int64]
 class Kernel(Protocol):
     """A stationary correlation function of the scaled distance x = r / l, one at x = 0.
 
-    A kernel of one's own is any object with these members; :func:`~xcopula.kernels.resolve_kernel`
-    checks it when it is given. It must not change, and two kernels that compare equal must be the
-    same function, because tables are kept by equality. A frozen dataclass does both.
+    A kernel of your own is any object with these members. It is checked when it is given to a fit.
+    It must not change, and two kernels that compare equal must be the same function, because
+    tables are kept by equality. A frozen dataclass does both.
 
-    In a model of several tasks such a kernel is shared, by ``coupling="icm"`` or ``"lmc"``; for
-    ``coupling="convolution"`` it needs the method of :class:`ConvolvedKernel`.
+    In a model of several tasks, such a kernel needs ``coupling="icm"`` or ``"lmc"``, which share
+    it. For ``coupling="convolution"`` it needs the method of :class:`ConvolvedKernel`.
     """
 
     @property
@@ -56,7 +56,7 @@ class CrossProfile(NamedTuple):
 
 
 class ConvolvedKernel(Kernel, Protocol):
-    """A kernel of one's own that knows its cross-correlation with others."""
+    """A kernel of your own that knows its cross-correlation with others."""
 
     def cross(
         self, other: Kernel, length1: float, length2: float, dimension: int, r: FloatArray

@@ -40,24 +40,25 @@ def check_kernel(spec: object) -> Kernel:
     """
     if isinstance(spec, type):
         raise TypeError(
-            f"A kernel is an object, found the class {spec.__name__}. "
+            f"A kernel must be an object, found the class {spec.__name__}. "
             f"Give an instance of it: {spec.__name__}(...)."
         )
     missing = [name for name in _MEMBERS if not hasattr(spec, name)]
     if missing:
         raise TypeError(
-            f"A kernel has {', '.join(_MEMBERS)}; {type(spec).__name__} lacks {', '.join(missing)}."
+            f"A kernel must have {', '.join(_MEMBERS)}; "
+            f"{type(spec).__name__} lacks {', '.join(missing)}."
         )
     try:
         hash(spec)
     except TypeError:
         raise TypeError(
-            f"A kernel has a hash; {type(spec).__name__} has none. Make it a frozen dataclass, or "
-            "give it __hash__ and __eq__ over all its parameters."
+            f"A kernel must be hashable, and {type(spec).__name__} is not. Make it a frozen "
+            "dataclass, or define __hash__ and __eq__ from all its parameters."
         ) from None
     kernel = cast(Kernel, spec)
     if not isinstance(kernel.name, str) or not kernel.name:
-        _refuse(kernel, f"its name is {kernel.name!r}", "Give it a text")
+        _refuse(kernel, f"its name is {kernel.name!r}", "Give it a name")
     for name, most in (("reach", np.finfo(np.float64).max), ("smoothness", math.inf)):
         number = getattr(kernel, name)
         if not isinstance(number, Real) or not 0.0 < float(number) <= most:
@@ -68,7 +69,7 @@ def check_kernel(spec: object) -> Kernel:
 
 
 def _refuse(kernel: object, found: str, remedy: str) -> NoReturn:
-    raise ValueError(f"{kernel!r} is no kernel: {found}. {remedy}.")
+    raise ValueError(f"{kernel!r} is not a valid kernel: {found}. {remedy}.")
 
 
 def _check_arrays(
@@ -146,9 +147,8 @@ def _check_table(kernel: Kernel) -> None:
     if missed[worst] > _NEGLIGIBLE:
         _refuse(
             kernel,
-            f"its table, smooth in the fourth root of x / reach, misses it by {missed[worst]:.2g} "
-            f"at x = {x[worst]:.4g}",
-            "Set the reach no farther than needed, and let it have two derivatives inside",
+            f"interpolation in a table misses it by {missed[worst]:.2g} at x = {x[worst]:.4g}",
+            "Make the reach no longer than needed, and the profile twice differentiable inside it",
         )
 
 

@@ -75,9 +75,10 @@ def _own_profile(
         if profile is not NotImplemented:
             return _swapped(CrossProfile(*profile), r)
     raise ValueError(
-        f"coupling='convolution' has no cross-correlation of the kernels {first.name!r} and "
-        f"{second.name!r}. Use coupling='icm' or 'lmc', which share one kernel between all "
-        "variables, or give one of the two a method cross(other, length1, length2, dimension, r)."
+        f"coupling='convolution' does not know the cross-correlation of the kernels "
+        f"{first.name!r} and {second.name!r}. Use coupling='icm' or 'lmc', which share one kernel "
+        "between all variables, or give one of the two a method "
+        "cross(other, length1, length2, dimension, r)."
     )
 
 

@@ -93,13 +93,13 @@ class Covariance:
             raise ValueError(f"structures must be at least 1, found {self.structures}.")
         if self.coupling == "icm" and self.structures > 1:
             raise ValueError(
-                f"coupling='icm' has one structure, found structures={self.structures}. "
+                f"coupling='icm' takes only one structure, found structures={self.structures}. "
                 "Use coupling='lmc' for several shared kernels."
             )
         if self.coupling != "convolution" and len(set(self.kernels)) > 1:
             names = sorted({k.name for k in self.kernels})
             raise ValueError(
-                f"coupling={self.coupling!r} shares one kernel between all tasks, found {names}. "
+                f"coupling={self.coupling!r} needs one kernel for all tasks, found {names}. "
                 "Give one kernel, or use coupling='convolution'."
             )
         for dimension in {g.size for g in self.groups}:

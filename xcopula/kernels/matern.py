@@ -37,7 +37,7 @@ def matern_function(nu: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return e + xe, -xe
     if nu == 2.5:
         return (1.0 + x * (1.0 + x / 3.0)) * e, -x * (1.0 + x) / 3.0 * e
-    raise ValueError(f"No Matern function of smoothness {nu:g}: it is 1/2, 1, 3/2, 2 or 5/2.")
+    raise ValueError(f"No Matern function of smoothness {nu:g}. Choose 1/2, 1, 3/2, 2 or 5/2.")
 
 
 def _bessel(nu: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -90,8 +90,8 @@ class Matern:
     def __post_init__(self) -> None:
         if self.smoothness not in (0.5, 1.5, 2.5):
             raise ValueError(
-                f"Matern kernels have a smoothness of 0.5, 1.5 or 2.5, found {self.smoothness!r}. "
-                "Choose one of these."
+                f"The smoothness of a Matern kernel must be 0.5, 1.5 or 2.5, found "
+                f"{self.smoothness!r}."
             )
 
     @property

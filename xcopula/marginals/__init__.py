@@ -77,7 +77,7 @@ def resolve(spec: str | Law) -> Law:
     names = ", ".join(repr(name) for name in MARGINALS)
     if not isinstance(spec, str):
         raise TypeError(
-            f"A marginal is one of {names}, a Marginal, or a recipe; got {type(spec).__name__}."
+            f"A marginal is one of {names}, a Marginal, or a recipe; found {type(spec).__name__}."
         )
     if spec not in MARGINALS:
         raise ValueError(f"Unknown marginal {spec!r}. Choose one of {names}, or pass a Marginal.")

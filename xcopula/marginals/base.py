@@ -225,11 +225,12 @@ def check_parameters(law: Marginal, *positive: str) -> None:
     own = vars(law)
     for name, number in ((n, own[n]) for n in ("location", "scale", "shape", "df") if n in own):
         if isinstance(number, bool) or not isinstance(number, int | float | np.number):
-            raise TypeError(f"{kind}: the {name} must be a number, got {shown(number)}.")
+            raise TypeError(f"{kind}: the {name} must be a number, found {shown(number)}.")
         if not np.isfinite(number) or (name in positive and not number > 0.0):
             needs = "positive and finite" if name in positive else "finite"
             raise ValueError(
-                f"{kind}: the {name} must be {needs}, got {number}. `{kind}.fit(values)` finds one."
+                f"{kind}: the {name} must be {needs}, found {number}. "
+                f"`{kind}.fit(values)` finds one."
             )
 
 

@@ -109,7 +109,7 @@ def by(key: str, law: str | type[Marginal] | Recipe = "auto") -> By:
     ('time.month', 'elevation')
     """
     if not isinstance(key, str) or not key:
-        raise TypeError(f"by needs the name of what to group by, got {key!r}.")
+        raise TypeError(f"by needs the name of what to group by, found {key!r}.")
     inner = ingredient(law, "by")
     if contains(inner, By):
         raise ValueError(

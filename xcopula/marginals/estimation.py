@@ -40,15 +40,15 @@ def check_sample(values: npt.ArrayLike, law: type[Marginal], *, lower: float = -
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1:
         raise ValueError(
-            f"{law.name} needs a 1-D array of values, got shape {y.shape}. Flatten it."
+            f"{law.name} needs a 1-D array of values, found shape {y.shape}. Flatten it."
         )
     if np.isnan(y).any():
         raise ValueError(f"{law.name}: {np.isnan(y).sum()} of {y.size} values are NaN. Drop them.")
     reject_outside(y, law, (lower, np.inf), law.needs)
     if y.size == 0 or y.min() == y.max():
         raise ValueError(
-            f"{law.name} needs at least two different values, got {np.unique(y).size} in a sample "
-            f"of {y.size}. No law can be fitted to a constant variable: leave it out."
+            f"{law.name} needs at least two different values, found {np.unique(y).size} in a "
+            f"sample of {y.size}. No law can be fitted to a constant variable: leave it out."
         )
     return y
 

@@ -108,12 +108,12 @@ class Recipe(ABC):
         table = np.asarray(covariates, dtype=np.float64)
         if y.ndim != 1:
             raise ValueError(
-                f"{self.name} needs a 1-D array of values, got shape {y.shape}. Flatten it."
+                f"{self.name} needs a 1-D array of values, found shape {y.shape}. Flatten it."
             )
         if table.shape != (y.size, len(self.fields)):
             raise ValueError(
                 f"{self.name} needs covariates of shape ({y.size}, {len(self.fields)}), with the "
-                f"columns {', '.join(self.fields)}; got shape {table.shape}."
+                f"columns {', '.join(self.fields)}; found shape {table.shape}."
             )
         for what, column in zip(("values", *self.fields), (y, *table.T), strict=True):
             count = int((~np.isfinite(column)).sum())
@@ -148,13 +148,13 @@ def ingredient(law: object, maker: str) -> type[Marginal] | Recipe | None:
     names = ", ".join(repr(name) for name in MARGINALS)
     if isinstance(law, Marginal):
         raise TypeError(
-            f"{maker} fits the parameters itself, so it takes no instance; got one of "
+            f"{maker} fits the parameters itself, so it takes no instance; found one of "
             f"{type(law).__name__}. Pass its name, {law.name!r}, or its class."
         )
     if not isinstance(law, str):
         raise TypeError(
             f"{maker} needs a law: 'auto', one of {names}, a Marginal class, or another recipe; "
-            f"got {type(law).__name__}."
+            f"found {type(law).__name__}."
         )
     if law not in MARGINALS:
         raise ValueError(f"Unknown marginal {law!r}. Choose 'auto' or one of {names}.")

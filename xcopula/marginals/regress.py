@@ -67,7 +67,7 @@ class Regress(Recipe):
         if y.size < matrix.shape[1] + FEWEST:
             raise ValueError(
                 f"{self.name} has {matrix.shape[1]} coefficients and needs at least "
-                f"{matrix.shape[1] + FEWEST} values; got {y.size}. Use fewer covariates or a "
+                f"{matrix.shape[1] + FEWEST} values; found {y.size}. Use fewer covariates or a "
                 "lower degree."
             )
         multiplicative = self.link == "log"
@@ -151,7 +151,7 @@ def regress(
     names = (on,) if isinstance(on, str) else tuple(on)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError(
-            f"regress needs the names of covariates, such as on='elevation'; got on={on!r}."
+            f"regress needs the names of covariates, such as on='elevation'; found on={on!r}."
         )
     if len(set(names)) < len(names):
         raise ValueError(f"on={list(names)} names a covariate twice. Name each once.")
@@ -161,7 +161,7 @@ def regress(
         or not 1 <= degree <= _HIGHEST_DEGREE
     ):
         raise ValueError(
-            f"degree must be a whole number from 1 to {_HIGHEST_DEGREE}, got {degree!r}. "
+            f"degree must be a whole number from 1 to {_HIGHEST_DEGREE}, found {degree!r}. "
             "Leave a trend of higher degree to the kernel."
         )
     if link is not None and link not in _LINKS:

@@ -61,7 +61,7 @@ class Varying(Marginal):
             names = ", ".join(self.fields)
             raise ValueError(
                 f"{self.name} needs covariates of shape (n, {len(self.fields)}), with the columns "
-                f"{names}; got shape {rows.shape}."
+                f"{names}; found shape {rows.shape}."
             )
         return rows
 

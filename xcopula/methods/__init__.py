@@ -53,7 +53,7 @@ def resolve_method(spec: object) -> Method:
             return METHODS[spec]
         raise ValueError(f"Unknown method {spec!r}. Choose one of {names}.")
     if isinstance(spec, type) and issubclass(spec, Method):
-        raise TypeError(f"The method is the class {spec.__name__}. Make one: {spec.__name__}().")
+        raise TypeError(f"`method` is a class. Give an object instead: {spec.__name__}().")
     raise TypeError(
-        f"A method is one of {names}, or an object of xcopula.methods; found {type(spec).__name__}."
+        f"`method` must be {names} or an object of xcopula.methods; found {type(spec).__name__}."
     )

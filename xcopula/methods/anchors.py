@@ -69,6 +69,8 @@ class Anchored:
     ) -> Moments:
         """Return the combined moments of the primary; ``rest`` (m,) is combined by nobody."""
         mean, variance = np.empty(targets.size), np.empty(targets.size)
+        # Copies: numba would compile again for read-only arrays, which those of a model are.
+        coefficients, shift = self.coefficients.copy(), self.shift.copy()
         width = max(m.sample.size for m in models) + (len(models) + 1) * self.points.size
         for where in batches(targets.size, width):
             gains, intercepts, variances = self._conditionals(models, targets.take(where), nugget)
@@ -77,8 +79,8 @@ class Anchored:
                 gains,
                 intercepts,
                 variances,
-                self.coefficients,
-                self.shift,
+                coefficients,
+                shift,
                 mean[where],
                 variance[where],
             )

@@ -45,7 +45,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Committee(Method):
-    """Let blocks of neighbouring sites learn alone and vote on the prediction.
+    """Give each block of neighbouring sites its own model, and let them vote on the prediction.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ class Committee(Method):
         smallest = min(np.unique(sample.sites[block]).size for block in index)
         if smallest < _FEWEST_SITES:
             raise ValueError(
-                f"blocks={self.blocks} leaves a block of {smallest} sites; a member of the "
-                f"committee needs at least {_FEWEST_SITES}. Use fewer blocks."
+                f"With blocks={self.blocks} one block has only {smallest} sites, and each needs at "
+                f"least {_FEWEST_SITES}. Use fewer blocks."
             )
         samples = [sample.take(block) for block in index]
         most = terms and max(terms // self.blocks, 1)

@@ -56,8 +56,8 @@ class Sparse(Method):
         What is kept of the covariance that inducing points do not explain: nothing, the variance
         of each observation, or whole blocks of neighbouring sites.
     inducing : int, Dataset, or mapping of variable to either
-        How many inducing points over all variables (found by k-means among each variable's
-        sites), points that all share, or those of each variable.
+        The number of inducing points of all variables together (found by k-means among each
+        variable's sites), points that all variables share, or either for each variable.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Sparse(Method):
         if not isinstance(given, dict):
             return self
         if set(given) != set(names):
-            raise KeyError(f"`inducing` names {list(given)}; the variables are {list(names)}.")
+            raise KeyError(f"`inducing` names {list(given)}, but the variables are {list(names)}.")
         each = [
             locate("inducing points", given[n]).inputs if is_labelled(given[n]) else given[n]
             for n in names
@@ -131,8 +131,8 @@ class Sparse(Method):
             return list(self.inducing)
         if self.inducing > sample.size:
             warn_user(
-                f"inducing={self.inducing} is more than the {sample.size} observations. One is "
-                "put at each."
+                f"inducing={self.inducing} asks for more points than the {sample.size} "
+                "observations. One point is put at each observation."
             )
         count = min(self.inducing, sample.size)
         return [max(1, count * n // sample.size) for n in sample.sizes]

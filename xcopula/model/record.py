@@ -81,7 +81,7 @@ class LawTrial(NamedTuple):
 class CopulaModel(Predicting):
     """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.
 
-    Its arrays are read-only.
+    Its arrays are read-only, also those that it computes on first use.
 
     Attributes
     ----------
@@ -144,16 +144,14 @@ class CopulaModel(Predicting):
     @functools.cached_property
     def structure(self) -> Any:
         """What the method makes of the data, as at the end of the fit."""
-        return self.method.prepare(
-            self.solver, self.process, self.prepared, self.observations.sample
-        )
+        sample = self.observations.sample
+        return freeze(self.method.prepare(self.solver, self.process, self.prepared, sample))
 
     @functools.cached_property
     def conditioned(self) -> Conditioned:
         """The process conditioned on the observations, computed on first use."""
-        return self.method.condition(
-            self.process, self.observations.sample, self.structure, self.theta
-        )
+        sample = self.observations.sample
+        return freeze(self.method.condition(self.process, sample, self.structure, self.theta))
 
     @property
     def predictor(self) -> Predictor:
@@ -210,7 +208,7 @@ class CopulaModel(Predicting):
         point = point.astype(np.float64)
         if not np.isfinite(point).all():
             raise ValueError(
-                f"Parameters are finite, found {point[~np.isfinite(point)][0]} at position "
+                f"Parameters must be finite, found {point[~np.isfinite(point)][0]} at position "
                 f"{int(np.argmin(np.isfinite(point)))}. `model.theta` shows their order."
             )
         value, gradient = self.method.objective(
@@ -342,8 +340,8 @@ def warn_of_laws(model: CopulaModel) -> None:
         if spread < _NARROWEST:
             warn_user(
                 f"The fitted law of {name!r} is {1.0 / spread:.0f} times wider than its values: "
-                "the model sees them as a small piece of a process of far longer range. Between "
-                "the data this does little harm; outside their extent do not trust the "
+                "the model takes them for a short piece of a process of much longer range. Between "
+                "the data this does little harm. Outside their extent, do not trust the "
                 "predictions. Describe the trend of the values by `regress`, `by` or `cycle`, or "
                 "use `structures=2`.",
                 MarginalWarning,

@@ -28,8 +28,7 @@ def summarise(model: CopulaModel) -> str:
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
         + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
-        f"  method {model.method.name!r}, {_solver(model)}, "
-        f"coupling {covariance.coupling!r}, "
+        f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
         f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
         f"{covariance.noise} nugget",
         f"  {model.method.likelihood} {model.log_likelihood:.2f} "
@@ -84,8 +83,10 @@ def summarise(model: CopulaModel) -> str:
 def _solver(model: CopulaModel) -> str:
     """Name the solver, and say why one that approximates is there."""
     sizes = model.method.submodels(model.observations.sample.sizes)
-    largest = max(map(sum, sizes), default=0)
-    name = f"solver {model.solver.name!r}"
+    if not sizes:  # no solver evaluates a sparse model
+        return ""
+    largest = max(map(sum, sizes))
+    name = f", solver {model.solver.name!r}"
     if largest <= MOST_EXACT or not isinstance(model.solver, Sequential):
         return name
     return f"{name} ({largest:,} values in one sub-model; 'exact' is for {MOST_EXACT:,})"

@@ -35,7 +35,8 @@ def pit_histogram(
     Parameters
     ----------
     pit : array_like or DataArray
-        Predictive distribution functions at the values that came true, in 0..1; NaN is left out.
+        The predictive distribution function at each observed value, between 0 and 1; NaN is left
+        out.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
     bins : int
@@ -52,14 +53,16 @@ def pit_histogram(
     ImportError
         If matplotlib is not installed.
     ValueError
-        If no value is left, or one is outside 0..1; or ``bins`` is no positive number.
+        If no value is left, one is not between 0 and 1, or ``bins`` is not positive.
     """
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise ValueError(f"`bins` is a number of bars, at least 1; found {shown(bins)}.")
+        raise ValueError(f"`bins` must be a number of bars, at least 1, found {shown(bins)}.")
     values = _finite(pit, "probability integral transforms")
     if values.min() < 0 or values.max() > 1:
         found = f"{values.min():.4g} to {values.max():.4g}"
-        raise ValueError(f"Probability integral transforms must lie in 0..1, found {found}.")
+        raise ValueError(
+            f"Probability integral transforms must lie between 0 and 1, found {found}."
+        )
     figure, ax = panel(ax)
     from scipy.special import bdtrik
 
@@ -84,7 +87,7 @@ def marginal_qq(
     Parameters
     ----------
     marginal : Marginal
-        The law, fitted.
+        The fitted law.
     values : array_like or DataArray
         The data; NaN is left out.
     ax : Axes, optional
@@ -100,13 +103,13 @@ def marginal_qq(
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the law is none, or only the name or the class of one.
+        If it is not a fitted law, but its name or class, for example.
     ValueError
         If no value is left, or none has a finite score.
     """
     if isinstance(marginal, type) or not callable(getattr(marginal, "to_normal", None)):
         raise TypeError(
-            f"A law that is fitted is drawn, found {shown(marginal)}. Fit one, as in "
+            f"`marginal` must be a fitted law, found {shown(marginal)}. Fit one, as in "
             "`xcopula.marginals.Normal.fit(values)`, or take one of `model.marginals`."
         )
     data = _finite(values, "values")
@@ -132,7 +135,7 @@ def marginal_qq(
 def _finite(values: ArrayLike | xr.DataArray, what: str) -> FloatArray:
     found: NDArray[Any] = np.asarray("" if isinstance(values, xr.Dataset) else values)
     if found.dtype.kind not in "iuf" and found.size:
-        raise TypeError(f"What is drawn are {what}, as numbers; found {shown(values)}.")
+        raise TypeError(f"The {what} to draw must be numbers, found {shown(values)}.")
     array = found.astype(np.float64).ravel()
     array = array[np.isfinite(array)]
     if array.size == 0:

@@ -46,13 +46,13 @@ def prediction_map(
     Parameters
     ----------
     prediction : Dataset
-        Predicted quantiles: a variable with dims ``quantile`` and two horizontal ones, among the
-        quantiles 0.5 and at least one on each side of it.
+        Predicted quantiles: a variable with the dim ``quantile`` and two horizontal dims. The
+        quantiles must include 0.5 and at least one on each side of it.
     variable : str, optional
         The variable to draw; may be left out if the prediction has only one.
     sites : Dataset, optional
         Observations of the variable, drawn as dots in the colours of the median. Its horizontal
-        coordinates have the names of the grid's.
+        coordinates must have the same names as those of the grid.
     mask : DataArray of bool, optional
         True on the cells to show.
     ax : sequence of two Axes, optional
@@ -135,12 +135,12 @@ def _draw_map(
 
 def _find_variable(prediction: xr.Dataset, variable: str | None) -> xr.DataArray:
     if not isinstance(prediction, xr.Dataset):
-        raise TypeError(f"A map shows a Dataset that `predict` gave, found {shown(prediction)}.")
+        raise TypeError(f"Pass the Dataset that `predict` returned, found {shown(prediction)}.")
     names = [str(name) for name, array in prediction.items() if "quantile" in array.dims]
     if not names:
         raise ValueError("No variable has a dim 'quantile'. Predict several quantiles.")
     if variable is None and len(names) != 1:
-        raise ValueError(f"Which variable to draw? Pass `variable=`, one of {names}.")
+        raise ValueError(f"There are several variables to draw. Pass `variable=`, one of {names}.")
     if variable is not None and variable not in names:
         raise ValueError(f"No variable {variable!r} with a dim 'quantile'. Choose from {names}.")
     return prediction[names[0] if variable is None else variable]
@@ -151,8 +151,8 @@ def _find_horizontal(array: xr.DataArray) -> tuple[str, str]:
     dims = [str(dim) for dim in array.dims if dim != "quantile"]
     if len(dims) != 2:
         raise ValueError(
-            f"A map needs dims quantile and two more, found {list(array.dims)}. Select the others "
-            "first, e.g. `prediction.isel(time=0)`."
+            f"A map needs the dim 'quantile' and two others, found {list(array.dims)}. Select one "
+            "entry along the rest, e.g. `prediction.isel(time=0)`."
         )
     _check_numbers(array, *(array[name] for name in ("quantile", *dims)))
     first = array[dims[0]].attrs if dims[0] in array.coords else {}
@@ -175,12 +175,12 @@ def _check_mask(mask: xr.DataArray | None, array: xr.DataArray) -> None:
         return
     if not isinstance(mask, xr.DataArray) or mask.dtype != bool:
         found = f"dtype {mask.dtype}" if isinstance(mask, xr.DataArray) else shown(mask)
-        raise TypeError(f"A mask is a DataArray of bool, found {found}. Use a comparison.")
+        raise TypeError(f"A mask must be a boolean DataArray, found {found}. Use a comparison.")
     for dim in mask.dims:
         same = dim in array.dims and mask.sizes[dim] == array.sizes[dim]
         if not same or not mask[dim].equals(array[dim] if dim in mask.coords else mask[dim]):
             raise ValueError(
-                f"The mask does not lie on the cells of the prediction: its {dim!r} differs. "
+                f"The mask is not on the cells of the prediction: its {dim!r} differs. "
                 "Select the same cells, or use `reindex_like`."
             )
 
@@ -204,10 +204,10 @@ def _find_dots(sites: xr.Dataset | None, name: str, x: str, y: str) -> list[Floa
     if sites is None:
         return [np.empty(0)] * 3
     if not isinstance(sites, xr.Dataset):
-        raise TypeError(f"The sites are a Dataset that holds {name!r}, found {shown(sites)}.")
+        raise TypeError(f"`sites` must be a Dataset with {name!r}, found {shown(sites)}.")
     missing = [each for each in (name, x, y) if each not in sites.variables]
     if missing:
-        raise ValueError(f"The sites lack {missing}; found {sorted(map(str, sites.variables))}.")
+        raise ValueError(f"`sites` lacks {missing}; found {sorted(map(str, sites.variables))}.")
     _check_numbers(*(sites[each] for each in (name, x, y)))
     arrays = xr.broadcast(*(sites[each].reset_coords(drop=True) for each in (x, y, name)))
     columns = [np.asarray(array.values, np.float64).ravel() for array in arrays]

@@ -60,7 +60,7 @@ def panel(ax: Axes | None) -> tuple[Figure, Axes]:
 def tidy(ax: Axes) -> None:
     """Give axes the looks of all figures."""
     if not hasattr(ax, "tick_params"):
-        raise TypeError(f"`ax` takes Axes of matplotlib, found {shown(ax)}.")
+        raise TypeError(f"`ax` must be Axes of matplotlib, found {shown(ax)}.")
     ax.tick_params(labelsize=TICK, colors=INK, length=3, width=0.6)
     for spine in ax.spines.values():
         spine.set(linewidth=0.6, color=FAINT)

@@ -19,8 +19,8 @@ Layout = Mapping[Hashable, tuple[int, ...]]
 Target = xr.Dataset | xr.DataArray
 
 _CHUNKS = (
-    "`chunks` is a number of cells (-1 for all), 'auto', a size such as '10 MB', or a mapping of "
-    "dims to these"
+    "`chunks` must be a number of cells (-1 for all), 'auto', a size such as '10 MB', or a mapping "
+    "of dims to these"
 )
 
 # Beyond these a lazy request is warned of: schedulers take about a millisecond for a block, and
@@ -59,11 +59,11 @@ def choose_chunks(
     if isinstance(chunks, Mapping):
         unknown = [d for d in chunks if d not in dims]
         if unknown:
-            raise ValueError(f"`chunks` names {unknown}; the dims of the result are {list(dims)}.")
+            raise ValueError(f"`chunks` names {unknown}, but the result has dims {list(dims)}.")
         for dim, pieces in chunks.items():
             if isinstance(pieces, list | tuple) and sum(pieces) != sizes[dim]:
                 raise ValueError(
-                    f"`chunks` cuts {dim!r} into pieces of {sum(pieces)} cells in all, found "
+                    f"The `chunks` of {dim!r} add up to {sum(pieces)} cells, but there are "
                     f"{sizes[dim]}. Give one size for all pieces."
                 )
     if not dims or (chunks is None and not any(d in own for d in dims)):
@@ -113,7 +113,8 @@ def check_layout(layout: Layout, cell_bytes: int) -> None:
     largest = math.prod(max(c, default=0) for c in layout.values())
     if count > _MOST_BLOCKS:
         found = (
-            f"{count:,} blocks; more than {_MOST_BLOCKS:,} keep the scheduler busier than the work"
+            f"{count:,} blocks; with more than {_MOST_BLOCKS:,} the scheduler has more to do than "
+            "the work itself"
         )
     elif largest * cell_bytes > _LARGEST_BLOCK_BYTES:
         size = largest * cell_bytes / 2**30

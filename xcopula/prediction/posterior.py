@@ -1,4 +1,4 @@
-"""The labelled posterior of the primary variable on a target."""
+"""The labelled posterior of a variable on a target."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
 
 @dataclass(frozen=True, repr=False)
 class Posterior:
-    """What a model knows of one variable on a target: a full law at every cell.
+    """What a model knows about one variable on a target: a distribution in every cell.
 
-    Lazy where the target is chunked: every method then returns dask-backed arrays. In memory, the
-    latent moments are evaluated when something first needs them; the median needs the mean alone.
+    It is lazy if the target is chunked. Every method then returns dask-backed arrays. In memory,
+    the latent moments are evaluated when something first needs them; the median needs the mean
+    alone.
 
     Attributes
     ----------
@@ -109,7 +110,7 @@ class Posterior:
         )
 
     def quantile(self, q: float | Sequence[float] | FloatArray) -> xr.DataArray:
-        """Return quantiles; a sequence gives a first dim ``quantile``, a number a scalar coord.
+        """Return quantiles: on a first dim ``quantile``, or with a scalar coordinate for a number.
 
         Raises
         ------
@@ -134,7 +135,9 @@ class Posterior:
         """Return the central interval of a level, on a first dim ``bound`` (lower, upper)."""
         levels = check_levels(level)
         if levels.size > 1:
-            raise ValueError(f"An interval has one level, found {shown(level)}. Ask for each.")
+            raise ValueError(
+                f"`level` must be one number, found {shown(level)}. Call `interval` for each level."
+            )
         (level,) = levels.reshape(-1)
         both = self.quantile([0.5 * (1.0 - level), 0.5 * (1.0 + level)])
         return (
@@ -152,7 +155,7 @@ class Posterior:
         return self._probability(outcome.exceedance, threshold, "probability of more than")
 
     def mean(self) -> xr.DataArray:
-        """Return the mean, NaN where the marginal's tail is too heavy for one to exist."""
+        """Return the mean, NaN where the tail of the law is too heavy for a mean to exist."""
         return self._apply(outcome.mean, None, self._value_attrs())
 
     def std(self) -> xr.DataArray:
@@ -162,20 +165,20 @@ class Posterior:
         return self._apply(outcome.std, None, attrs).rename(f"{self.name}_std")
 
     def information(self) -> xr.DataArray:
-        """Return how much each secondary narrows each cell, on a first dim ``secondary``.
+        """Return what each secondary adds in each cell, on a first dim ``secondary``.
 
-        The latent precision that the pair of the primary and that secondary has beyond the
-        primary alone, times the weight that the secondary has in the combination.
+        It is the latent precision of the pair of the primary and that secondary, minus that of
+        the primary alone, times the weight of the secondary in the combination.
 
         Raises
         ------
         ValueError
-            If the model's method does not keep secondaries apart, or the variable is not the
-            primary.
+            If the model has no secondaries, its method is not transductive, or the variable is
+            not the primary.
         """
         secondaries = list(self.tasks[1:])
         if not secondaries:
-            raise ValueError(f"The model of {self.name!r} has no secondary to inform it.")
+            raise ValueError(f"The model of {self.name!r} has no secondaries.")
         if not self.method.informs:
             raise ValueError(
                 f"method={self.method.name!r} cannot tell what each secondary adds. "
@@ -183,8 +186,8 @@ class Posterior:
             )
         if self.query.task:
             raise ValueError(
-                f"Secondaries inform the primary, {self.tasks[0]!r}; found {self.name!r}. "
-                "Leave `variable` out."
+                f"The secondaries inform only the primary, {self.tasks[0]!r}, found "
+                f"{self.name!r}. Leave `variable` out."
             )
         values = self.query.evaluate(self.predictor, "information", len(secondaries))
         return xr.DataArray(
@@ -207,8 +210,8 @@ class Posterior:
         thresholds = _numbers(value)
         if thresholds.ndim > 1 or thresholds.size == 0 or np.isnan(thresholds).any():
             raise ValueError(
-                f"A threshold is a number or a sequence of numbers, found {shown(value)}. Give it "
-                f"in the units of {self.name!r}."
+                f"A threshold must be a number or a sequence of numbers, found {shown(value)}. "
+                f"Give it in the units of {self.name!r}."
             )
         attrs = {"long_name": f"{phrase} the threshold of {self.name}", "units": "1"}
         units = {k: v for k, v in self.attrs.items() if k == "units"}
@@ -261,7 +264,7 @@ def check_levels(q: Any) -> FloatArray:
     levels = _numbers(q)
     if levels.ndim > 1 or levels.size == 0 or not ((levels > 0.0) & (levels < 1.0)).all():
         raise ValueError(
-            f"Quantile levels lie strictly between 0 and 1, found {shown(q)}. "
+            f"Quantile levels must lie strictly between 0 and 1, found {shown(q)}. "
             "Give fractions, such as 0.95 for the 95th percentile."
         )
     return levels

@@ -65,7 +65,7 @@ class Predicting:
         if not isinstance(variable, str) or variable not in self.tasks:
             raise KeyError(
                 f"The model has no variable {shown(variable)}; it has {list(self.tasks)}. "
-                "Name one of these, or fit a model that has it."
+                "Choose one of these, or fit a model that has it."
             )
         return self.tasks.index(variable)
 
@@ -111,20 +111,20 @@ def predict(
     ----------
     model : CopulaModel or LazyModel
     target : Dataset or DataArray
-        Carries the model's coordinates, by CF role or by name: dims of a grid, 2-D coordinates of a
-        curvilinear one, coordinates of scattered points, or scalars; and the fields that the
-        variable's law varies with, if any. Cells with a NaN coordinate or field come back as NaN.
+        Has the model's coordinates, found by CF role or by name: dims of a grid, 2-D coordinates
+        of a curvilinear grid, coordinates of scattered points, or scalars. If the variable's law
+        varies with fields, it has these too. Cells with a NaN coordinate or field become NaN.
     quantiles : float or sequence of float
         Levels strictly between 0 and 1.
     variable : str, optional
         Which variable of the model; the primary by default. A transductive model predicts a
         secondary from its pair with the primary.
     chunks : int, str or mapping, optional
-        Chunks of the result, which is then lazy. None follows the target: lazy where it is
-        chunked, in memory where it is not.
+        Chunks of the result, which is then lazy. With None the result is lazy if the target is
+        chunked, and in memory if not.
     of : {"observation", "signal"}
         What is predicted: a value as it would be observed, or the signal without the nugget. At a
-        site where the variable was observed, the former is that very value.
+        site where the variable was observed, "observation" returns the observed value.
     mask : str or DataArray, optional
         Boolean, or the name of a variable of the target: False cells are NaN and cost nothing.
 
@@ -139,7 +139,7 @@ def predict(
     CoordinateError
         If the target lacks a coordinate, or has other units, another calendar or projection.
     FieldError
-        If it lacks a field of the law, or has a group that the training data never had.
+        If it lacks a field of the law, or has a group that the training data do not have.
     KeyError
         If the model has no such variable.
     ValueError
@@ -175,15 +175,13 @@ class _Asked:
         mask: str | xr.DataArray | None,
     ) -> None:
         if not isinstance(model, Predicting):
-            raise TypeError(
-                f"What predicts is a model that `xcopula.fit` gave, found {shown(model)}."
-            )
+            raise TypeError(f"`model` must be a model of `xcopula.fit`, found {shown(model)}.")
         task = model.task(variable)
         if not isinstance(of, str) or of not in _OF:
-            raise ValueError(f"`of` is one of {_OF}, found {shown(of)}.")
+            raise ValueError(f"`of` must be one of {_OF}, found {shown(of)}.")
         if not isinstance(target, xr.Dataset | xr.DataArray):
             raise TypeError(
-                f"The target is a Dataset or DataArray, found {shown(target)}. Give it the "
+                f"The target must be a Dataset or DataArray, found {shown(target)}. Give it the "
                 f"coordinates {list(model.coordinates.names)}."
             )
         self.model, self.target, self.task = model, target, task

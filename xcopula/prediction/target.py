@@ -115,7 +115,7 @@ def _check_cells(what: str, array: xr.DataArray, axes: Sequence[xr.DataArray]) -
             else:
                 continue
             raise ValueError(
-                f"{what} does not lie on the cells of the target: along {dim!r} it has {found}. "
+                f"{what} is not on the cells of the target: along {dim!r} it has {found}. "
                 "Select the same cells, or use `reindex_like`."
             )
 
@@ -157,11 +157,12 @@ def _mask(target: Target, mask: str | xr.DataArray | None) -> xr.DataArray:
         mask = target[mask]
     if not isinstance(mask, xr.DataArray):
         raise TypeError(
-            f"A mask is a DataArray or the name of a variable, found {type(mask).__name__}."
+            f"A mask must be a DataArray or the name of a variable, found {type(mask).__name__}."
         )
     if mask.dtype != bool:
         raise ValueError(
-            f"A mask is boolean, found dtype {mask.dtype}. Use `mask.astype(bool)` or a comparison."
+            f"A mask must be boolean, found dtype {mask.dtype}. Use `mask.astype(bool)` or a "
+            "comparison."
         )
     return mask
 
@@ -177,14 +178,14 @@ def _dims(
     strange = [d for f in fields for d in f.dims if d not in needed]
     if strange:
         raise FieldError(
-            f"A field of the law has dims {strange} that the target's coordinates lack. Select one "
-            "entry along them."
+            f"A field of the law has dims {strange} that the coordinates of the target do not "
+            "have. Select one entry along them."
         )
     foreign = [d for d in mask.dims if d not in needed]
     if foreign:
         raise ValueError(
-            f"The mask has dims {foreign} that the target's coordinates lack. Select one entry "
-            "along them."
+            f"The mask has dims {foreign} that the coordinates of the target do not have. Select "
+            "one entry along them."
         )
     shown = list(target.dims)
     for variable in getattr(target, "data_vars", {}).values():
@@ -194,7 +195,7 @@ def _dims(
     taken = [d for d in names.DIMS if d in needed]
     if taken:
         raise ValueError(
-            f"The target has dims {taken}, which results need for themselves. Rename them, as in "
+            f"The target has dims {taken}, which are reserved for results. Rename them, as in "
             f"`target.rename({taken[0]}='{taken[0]}_axis')`."
         )
     return tuple(dict.fromkeys(d for d in shown if d in needed))

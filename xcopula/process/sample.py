@@ -108,7 +108,7 @@ class Sample:
         shapes = [c.shape for c in self.covariates]
         if shapes and [s[:1] for s in shapes if len(s) == 2] != [(n,) for n in sizes]:
             raise ValueError(
-                f"Each observation has a row of covariates: the tasks have {sizes} observations, "
+                f"Each observation needs a row of covariates: the tasks have {sizes} observations, "
                 f"the covariates have shapes {shapes}."
             )
 

@@ -67,9 +67,9 @@ def resolve_solver(spec: object) -> Solver | None:
             return SOLVERS[spec]
         raise ValueError(f"Unknown solver {spec!r}. Choose one of {names}.")
     if isinstance(spec, type) and hasattr(spec, "condition"):
-        raise TypeError(f"The solver is the class {spec.__name__}. Make one: {spec.__name__}().")
+        raise TypeError(f"`solver` is a class. Give an object instead: {spec.__name__}().")
     if all(callable(getattr(spec, part, None)) for part in _CONTRACT):
         return spec  # type: ignore[return-value]
     raise TypeError(
-        f"A solver is one of {names}, or an object of xcopula.solvers; found {type(spec).__name__}."
+        f"`solver` must be {names} or an object of xcopula.solvers; found {type(spec).__name__}."
     )
