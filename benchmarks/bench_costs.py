@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.selection import starting_point
+from xcopula.fitting.alone import starting_point
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Normal

@@ -19,8 +19,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import xarray as xr
 
+from xcopula.fitting.alone import Alone
 from xcopula.fitting.request import input_groups
-from xcopula.fitting.selection import Alone, select
+from xcopula.fitting.selection import select
 from xcopula.labels.observations import observe
 from xcopula.labels.sites import find_sites
 from xcopula.marginals import MARGINALS, Marginal, by, regress

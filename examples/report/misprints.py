@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, ndtr, ndtri
 
-from xcopula.fitting.selection import starting_point
+from xcopula.fitting.alone import starting_point
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.convolution import cross_profile
 from xcopula.kernels.covariance import Covariance, InputGroup

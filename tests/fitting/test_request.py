@@ -148,11 +148,18 @@ class TestCovariance:
         """Kernels, groups, coupling, structures and noise are passed on."""
         observations = observe(sites, ["metal", "proxy"], {"east": "x", "north": "y"}, ard=["east"])
         found = request(coupling="lmc", structures=2, noise="independent")
-        covariance = found.covariance([KERNELS["se"]] * 2, observations)
+        covariance = found.covariance([KERNELS["se"]] * 2, observations, 2)
         assert covariance.kernels == (KERNELS["se"],) * 2
         assert covariance.groups == input_groups(observations)
         assert (covariance.coupling, covariance.structures) == ("lmc", 2)
         assert covariance.noise == "independent"
+
+    def test_structures_may_be_left_open(self):
+        """ "auto" is for the steps to settle; a number stands as it is."""
+        assert request(structures="auto").structures is None
+        assert request(structures=np.int64(3)).structures == 3
+        with pytest.raises(ValueError, match="structures"):
+            request(structures="two")
 
     def test_groups_have_the_columns_of_their_coordinates(self):
         """A circle has two columns, a globe three."""

@@ -11,15 +11,8 @@ import pytest
 import reference
 
 from xcopula.errors import SupportError
-from xcopula.fitting.selection import (
-    Alone,
-    penalised,
-    select,
-    select_shared,
-    shortlist,
-    starting_law,
-    starting_point,
-)
+from xcopula.fitting.alone import Alone, penalised, starting_law, starting_point
+from xcopula.fitting.selection import select, select_shared, shortlist
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import (

@@ -11,8 +11,8 @@ import xarray as xr
 from scipy.special import kolmogorov
 
 from xcopula.arguments import check_integer
+from xcopula.fitting.alone import Alone, starting_law
 from xcopula.fitting.request import as_names, check_structures, input_groups
-from xcopula.fitting.selection import Alone, starting_law
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
 from xcopula.labels.coordinates import Coords
 from xcopula.labels.observations import observe

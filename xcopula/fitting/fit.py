@@ -59,7 +59,7 @@ def fit(
     marginals: str | Law | Mapping[str, str | Law] = "auto",
     kernels: str | Kernel | Mapping[str, str | Kernel] = "auto",
     coupling: str = "convolution",
-    structures: int = 1,
+    structures: int | str = "auto",
     noise: str = "correlated",
     optimizer: str = "l-bfgs",
     ard: bool | Sequence[str] = False,
@@ -109,8 +109,9 @@ def fit(
         "matern52", or a kernel of your own.
     coupling : {"convolution", "icm", "lmc"}
         How kernels of different variables combine.
-    structures : int
-        Number of nested structures (short and long range).
+    structures : int or "auto"
+        Number of nested structures (short and long range). "auto" is one; where values are many
+        and solved by neighbours, a second one is tried and kept if it gains more than chance.
     noise : {"correlated", "independent"}
         Whether the nuggets of variables sampled at one site are correlated.
     optimizer : {"l-bfgs", "cg", "annealing"}

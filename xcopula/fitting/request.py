@@ -48,8 +48,10 @@ class Request:
         Marginal law of each variable; None to choose one.
     kernels : tuple
         Kernel of each variable; None to choose one.
-    coupling, structures, noise
+    coupling, noise : str
         Of the covariance.
+    structures : int or None
+        Number of nested structures; None to choose it.
     optimizer : str
     restarts, seed : int
     max_hours : float or None
@@ -63,7 +65,7 @@ class Request:
     laws: tuple[Law | None, ...]
     kernels: tuple[Kernel | None, ...]
     coupling: str
-    structures: int
+    structures: int | None
     noise: str
     optimizer: str
     restarts: int
@@ -82,7 +84,7 @@ class Request:
         marginals: object,
         kernels: object,
         coupling: str,
-        structures: int,
+        structures: int | str,
         noise: str,
         optimizer: str,
         restarts: int,
@@ -105,7 +107,7 @@ class Request:
             ),
             kernels=_shared(shared, _by_variable("kernels", kernels, names, resolve_kernel)),
             coupling=shared,
-            structures=check_integer("structures", structures, least=1),
+            structures=_structures(structures),
             noise=noise,
             optimizer=optimizer,
             restarts=check_integer("restarts", restarts),
@@ -124,7 +126,7 @@ class Request:
             raise TypeError(f"`callback` must be a function or None, found {shown(self.callback)}.")
         given = tuple(k for k in self.kernels if k)
         for some in self._possible(given):
-            Covariance(some, (InputGroup(1),), self.coupling, self.structures, self.noise)
+            Covariance(some, (InputGroup(1),), self.coupling, self.structures or 1, self.noise)
 
     def _possible(self, given: tuple[Kernel, ...]) -> list[tuple[Kernel, ...]]:
         """Return kernels that may stand together once those that are left open are chosen."""
@@ -132,10 +134,12 @@ class Request:
             return [given]
         return [(*given, chosen) for chosen in KERNELS.values()]
 
-    def covariance(self, kernels: Sequence[Kernel], observations: Observations) -> Covariance:
+    def covariance(
+        self, kernels: Sequence[Kernel], observations: Observations, structures: int
+    ) -> Covariance:
         """Return the covariance of some tasks with these kernels."""
         groups = input_groups(observations)
-        return Covariance(tuple(kernels), groups, self.coupling, self.structures, self.noise)
+        return Covariance(tuple(kernels), groups, self.coupling, structures, self.noise)
 
     def progress(self) -> Callback | None:
         """Return the callback as the optimiser calls it: with what it minimises."""
@@ -191,6 +195,14 @@ def check_thin(thin: Any) -> Any:
     if isinstance(thin, Mapping):
         return {dim: check_integer("thin", step, least=1) for dim, step in thin.items()}
     return None if thin is None else check_integer("thin", thin, least=1)
+
+
+def _structures(given: object) -> int | None:
+    """Return a number of structures, or None where it is left open."""
+    if isinstance(given, str):
+        _check_choice("structures", given, ("auto",))
+        return None
+    return check_integer("structures", given, least=1)
 
 
 def check_structures(observations: Observations, structures: int) -> None:

@@ -15,20 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import SupportError
+from xcopula.fitting.alone import (
+    Alone,
+    length_parameters,
+    penalised,
+    some_terms,
+    starting_point,
+)
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, Optimum, units
 from xcopula.fitting.request import Request, check_structures, input_groups
-from xcopula.fitting.selection import (
-    Alone,
-    length_parameters,
-    penalised,
-    select,
-    select_shared,
-    shortlist,
-    some_terms,
-    starting_point,
-)
+from xcopula.fitting.selection import select, select_shared, select_structures, shortlist
 from xcopula.fitting.stages import Staged, minimise_in_stages
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance
@@ -53,6 +51,8 @@ _RESTART_SPREAD = 0.7
 _MOST_ALONE = 2000
 # Terms of a likelihood that stand for all: of a pair, and of all variables.
 _PAIR_TERMS, _TERMS = 4000, 10_000
+# A second structure is tried from twice so many values on.
+_STRUCTURES_FROM = 2000
 # Laws of the primary are compared by so many left-out values at most.
 _MOST_LEFT_OUT = 2000
 
@@ -90,7 +90,7 @@ def begin(observations: Observations, request: Request) -> Request:
     method = request.method.located(
         lambda what, given: to_points(what, given, observations), observations.names
     )
-    check_structures(observations, request.structures)
+    check_structures(observations, request.structures or 1)
     sample = observations.sample
     solver = settle(request.solver, method.submodels(sample.sizes))
     if method.needs_joint and isinstance(solver, Sequential):
@@ -144,19 +144,30 @@ def fit_alone(observations: Observations, request: Request, task: int) -> tuple[
         rows = np.sort(rng.permutation(sample.size)[:_MOST_ALONE])
     candidates = select(
         Alone(
-            sample, input_groups(observations), request.structures, request.solver, request.ticket
+            sample,
+            input_groups(observations),
+            request.structures or 1,
+            request.solver,
+            request.ticket,
         ),
         None if kernel is None else [kernel],
         None if law is None else [law],
         observations.variables[task].labels,
         rows,
+        most_structures=_most_structures(request, sample),
     )
     return tuple(candidates)
 
 
+def _most_structures(request: Request, sample: Sample) -> int:
+    """Return how many structures are tried: two where values are many, if it was left open."""
+    many = some_terms(request.solver, sample, _STRUCTURES_FROM) is not None
+    return 2 if request.structures is None and many and request.coupling != "icm" else 1
+
+
 def choose(tables: Sequence[Sequence[Candidate]], request: Request) -> Tables:
     """Put the kernels and laws to use first in each table: shared kernels must agree."""
-    ordered = [list(table) for table in tables]
+    ordered = select_structures([list(table) for table in tables])
     if request.coupling != "convolution":
         ordered = select_shared(ordered)
     return tuple(tuple(table) for table in ordered)
@@ -166,7 +177,7 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
     """Fit the primary with one secondary, the primary's parameters held at those of step one."""
     sample = observations.sample.select([0, task])
     chosen = [tables[0][0], tables[task][0]]
-    covariance = request.covariance([c.kernel for c in chosen], observations)
+    covariance = request.covariance([c.kernel for c in chosen], observations, chosen[0].structures)
     process, theta = _suggest(covariance, chosen, sample)
     _, own = process.with_tasks((0,))
     free = np.setdiff1d(np.arange(process.size), own)
@@ -211,7 +222,7 @@ def fit_together(
     """
     sample = observations.sample
     chosen = [table[0] for table in tables]
-    covariance = request.covariance([c.kernel for c in chosen], observations)
+    covariance = request.covariance([c.kernel for c in chosen], observations, chosen[0].structures)
     process, theta = _suggest(covariance, chosen, sample)
     for i, pair in enumerate(pairs, start=1):
         theta[process.with_tasks((0, i))[1]] = pair.theta
@@ -371,7 +382,7 @@ def _suggest(
     process = Process(covariance, tuple(c.marginal for c in chosen))
     theta = starting_point(covariance)
     singles = [
-        (Covariance((c.kernel,), covariance.groups, structures=covariance.structures), c.theta)
+        (Covariance((c.kernel,), covariance.groups, structures=c.structures), c.theta)
         for c in chosen
     ]
     lengths, logits, scalings = (

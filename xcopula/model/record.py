@@ -54,6 +54,11 @@ class Candidate:
     aic : float
     largest_score : float
         The largest absolute normal score of an observation.
+    structures : int
+        Number of nested structures.
+    error : float
+        Standard error of the difference in AIC to the best candidate, where the likelihood is that
+        of terms that stand for all; else zero.
     """
 
     kernel: Kernel
@@ -62,6 +67,8 @@ class Candidate:
     log_likelihood: float
     aic: float
     largest_score: float
+    structures: int = 1
+    error: float = 0.0
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -304,6 +311,8 @@ class CopulaModel(Predicting):
             "log_likelihood": [c.log_likelihood for _, _, c in flat],
             "aic": [c.aic for _, _, c in flat],
             "largest_score": [c.largest_score for _, _, c in flat],
+            "structures": [c.structures for _, _, c in flat],
+            "aic_error": [c.error for _, _, c in flat],
         }
         return xr.Dataset({name: ("candidate", values) for name, values in columns.items()})
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers.cost import Cost
+from xcopula.solvers.densities import Densities
 
 __all__ = ["Conditioned", "Gaussian", "Joint", "LeavesOut", "Sequential", "Solver"]
 
@@ -149,5 +150,5 @@ class Sequential(Solver, Protocol):
 
     def log_densities(
         self, process: Process, sample: Sample, structure: Any, theta: FloatArray
-    ) -> FloatArray:
-        """Return the log density (r,) of each term."""
+    ) -> Densities:
+        """Return the log density of each term."""

@@ -25,6 +25,7 @@ from xcopula.kernels.covariance import Contraction
 from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
 from xcopula.solvers.batches import batches
 from xcopula.solvers.cost import Cost
+from xcopula.solvers.densities import Densities
 from xcopula.solvers.graph import Connected, Graph, Near, connect_some
 from xcopula.solvers.search import Search, search_of
 from xcopula.solvers.threads import in_threads, thread_count
@@ -119,13 +120,14 @@ class Neighbours:
 
     def log_densities(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
-    ) -> FloatArray:
-        """Return the log density (r,) of each term, given its neighbours."""
+    ) -> Densities:
+        """Return the log density of each term, given its neighbours."""
         evidence = Evidence.of(process, sample, theta)
         graph = structure.graph
         passed = _pass(process, sample, graph, theta, evidence.scores, gradient=False)
         own = evidence.log_densities + 0.5 * evidence.scores**2
-        return np.asarray(own[graph.rows] - 0.5 * passed.each.sum(axis=1))
+        each = own[graph.rows] - 0.5 * passed.each.sum(axis=1)
+        return Densities(each, graph.weights, graph.clusters)
 
     def condition(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray

@@ -1,0 +1,235 @@
+"""One variable on its own: how single-task processes are fitted to it and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import SupportError
+from xcopula.fitting.interruption import interruptible
+from xcopula.fitting.optimiser import Objective, Optimum
+from xcopula.fitting.stages import minimise_in_stages
+from xcopula.kernels import Kernel
+from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.marginals import Labels, Law, Marginal, check_law, fit_law
+from xcopula.methods.part import Part
+from xcopula.model.record import Candidate
+from xcopula.process import Process, Sample, Scores, scores
+from xcopula.solvers import Sequential, Solver
+
+__all__ = [
+    "Alone",
+    "largest_score",
+    "length_parameters",
+    "penalised",
+    "some_terms",
+    "starting_law",
+    "starting_point",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Terms of the likelihood that stand for all.
+_TERMS = 4000
+# Where length scales start, in units of the extent.
+_START = 0.15
+
+
+def penalised(
+    process: Process, objective: Callable[[FloatArray], tuple[float, FloatArray]]
+) -> Objective:
+    """Return the negative log posterior density as a function of theta."""
+
+    def value(theta: FloatArray) -> tuple[float, FloatArray]:
+        nll, gradient = objective(theta)
+        prior, prior_gradient = process.log_prior(theta)
+        return nll - prior, gradient - prior_gradient
+
+    return value
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A variable on its own, and how single-task processes are fitted to it.
+
+    Attributes
+    ----------
+    sample : Sample
+        Of one task.
+    groups : tuple of InputGroup
+    structures : int
+    solver : Solver
+    ticket : int
+        Of the fit that it belongs to.
+    """
+
+    sample: Sample
+    groups: tuple[InputGroup, ...]
+    structures: int
+    solver: Solver
+    ticket: int = 0
+
+    def process(self, kernel: Kernel, marginal: Marginal) -> Process:
+        """Return the single-task process of a kernel and a law."""
+        covariance = Covariance(
+            (kernel,), self.groups, structures=self.structures, noise="independent"
+        )
+        return Process(covariance, (marginal,))
+
+    def fit(self, kernel: Kernel, marginal: Marginal, start: FloatArray | None = None) -> Candidate:
+        """Fit a single-task process from one starting point of its covariance."""
+        process = self.process(kernel, marginal)
+        if start is None:
+            start = starting_point(process.covariance)
+        fit = minimise_in_stages(
+            lambda theta, terms: self.objective(process, self.part(process, theta, terms)),
+            [process.join(start)],
+            process.bounds(),
+            terms=self.terms,
+            lengths=length_parameters(process),
+            anew=isinstance(self.solver, Sequential),
+            whole=False,
+        )
+        return self._candidate(kernel, process, fit.optimum)
+
+    @property
+    def terms(self) -> int | None:
+        """How many terms of the likelihood stand for all; None where all are evaluated."""
+        return some_terms(self.solver, self.sample, _TERMS)
+
+    def part(self, process: Process, theta: FloatArray, terms: int | None) -> Part:
+        """Return the sample, or a part that stands for it, as a model."""
+        return Part.of(self.solver, process, theta, self.sample, terms=terms)
+
+    def objective(self, process: Process, part: Part) -> Objective:
+        """Return what is minimised; it stops when the fit that it belongs to does."""
+        whole = penalised(process, lambda theta: part.objective(process, theta))
+        return interruptible(whole, self.ticket)
+
+    def judge(self, kernel: Kernel, process: Process, theta: FloatArray) -> Candidate:
+        """Return a candidate at given parameters."""
+        value, _ = self.objective(process, self.part(process, theta, self.terms))(theta)
+        return self._candidate(kernel, process, Optimum(theta, value, True, "", 1))
+
+    def _candidate(self, kernel: Kernel, process: Process, optimum: Optimum) -> Candidate:
+        theta = optimum.theta
+        _, (fitted,) = process.split(theta)
+        nll = optimum.value + process.log_prior(theta)[0]
+        return Candidate(
+            kernel=kernel,
+            marginal=fitted,
+            theta=theta,
+            log_likelihood=-nll,
+            aic=2.0 * (nll + process.covariance.size + fitted.dof),
+            largest_score=largest_score(fitted, self.sample),
+            structures=self.structures,
+        )
+
+    def with_structures(self, candidate: Candidate, structures: int) -> Candidate:
+        """Fit a candidate with more structures, from where it is with one: short and long."""
+        richer = replace(self, structures=structures)
+        poor = self.process(candidate.kernel, candidate.marginal).covariance
+        covariance = richer.process(candidate.kernel, candidate.marginal).covariance
+        start = starting_point(covariance)
+        own = candidate.theta[: poor.size]
+        covariance.part(start, "length")[:] += poor.part(own, "length") - np.log(_START)
+        covariance.part(start, "scaling")[:] = poor.part(own, "scaling")
+        # Together they have the share of the variance that the one has.
+        covariance.part(start, "logit")[:] = poor.part(own, "logit") - np.log(structures)
+        return richer.fit(candidate.kernel, candidate.marginal, start)
+
+    def on_common_terms(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Judge candidates by the same terms, those that suit the best of them.
+
+        Where terms stand for others their choice matters, and so does how surely the best is best.
+        """
+        if not isinstance(self.solver, Sequential):
+            return list(candidates)
+        best = min(candidates, key=lambda c: c.rank)
+        part = self._of(best).part(self._process_of(best), best.theta, self.terms)
+        found = [
+            self.solver.log_densities(self._process_of(c), part.sample, part.structure, c.theta)
+            for c in candidates
+        ]
+        reference = next(d for d, c in zip(found, candidates, strict=True) if c is best)
+        return [
+            replace(
+                c,
+                log_likelihood=d.total,
+                aic=c.aic + 2.0 * (c.log_likelihood - d.total),
+                error=2.0 * d.error(reference),
+            )
+            for c, d in zip(candidates, found, strict=True)
+        ]
+
+    def _of(self, candidate: Candidate) -> Alone:
+        return replace(self, structures=candidate.structures)
+
+    def _process_of(self, candidate: Candidate) -> Process:
+        return self._of(candidate).process(candidate.kernel, candidate.marginal)
+
+    def scores(self, candidate: Candidate) -> Scores:
+        """Score the candidate's leave-one-out predictions."""
+        process = self.process(candidate.kernel, candidate.marginal)
+        conditioned = self.part(process, candidate.theta, None).condition(process, candidate.theta)
+        law = candidate.marginal.at(self.sample.covariates_of(0))
+        return scores(conditioned.leave_one_out(), law, self.sample.values)
+
+
+def some_terms(solver: Solver, sample: Sample, terms: int) -> int | None:
+    """Return how many terms stand for all of a sample; None where that would save little."""
+    return terms if isinstance(solver, Sequential) and sample.size > 2 * terms else None
+
+
+def length_parameters(process: Process) -> IntArray:
+    """Return where the length scales, and the scales of columns, stand in theta."""
+    theta = np.arange(process.covariance.size)
+    parts = [process.covariance.part(theta, name).ravel() for name in ("length", "scaling")]
+    return np.concatenate(parts)
+
+
+def largest_score(law: Marginal, sample: Sample) -> float:
+    """Return the largest absolute normal score of a task alone.
+
+    A law that does not vary increases: the ends of the sample have it.
+    """
+    if law.fields:
+        z = law.at(sample.covariates_of(0)).to_normal(sample.values)
+    else:
+        z = law.to_normal(np.array([sample.values.min(), sample.values.max()]))
+    return float(np.abs(z).max())
+
+
+def starting_law(
+    law: Law,
+    values: FloatArray,
+    covariates: FloatArray | None = None,
+    labels: Labels | None = None,
+) -> Marginal | None:
+    """Return the law fitted to independent values, or None if it does not admit them all.
+
+    Covariates (n, c) and the names of groups are for laws that vary; the law returned is not bound
+    to these rows.
+    """
+    try:
+        marginal = fit_law(law, values, covariates, labels)
+    except SupportError:
+        return None
+    check_law(marginal)
+    bound = marginal if covariates is None else marginal.at(covariates)
+    # A value at the very end of a support, such as a zero, has no finite score.
+    ends = values if marginal.fields else np.array([values.min(), values.max()])
+    return marginal if np.isfinite(bound.to_normal(ends)).all() else None
+
+
+def starting_point(covariance: Covariance) -> FloatArray:
+    """Return covariance parameters to start from: nested lengths, most variance in the signal."""
+    theta = np.zeros(covariance.size)
+    spread = np.linspace(-1.0, 1.0, covariance.structures) if covariance.structures > 1 else [0.0]
+    covariance.part(theta, "length")[:] = np.log(_START) + np.reshape(spread, (-1, 1, 1))
+    covariance.part(theta, "logit")[:] = 1.0
+    return theta
