@@ -155,7 +155,7 @@ class TestCovariance:
         assert covariance.noise == "independent"
 
     def test_structures_may_be_left_open(self):
-        """ "auto" is for the steps to settle; a number stands as it is."""
+        """The steps settle "auto"; a number stands as it is."""
         assert request(structures="auto").structures is None
         assert request(structures=np.int64(3)).structures == 3
         with pytest.raises(ValueError, match="structures"):
