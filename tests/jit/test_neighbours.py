@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from xcopula.jit.neighbours import Terms, local_moments, terms, tile_moments
+from xcopula.jit.neighbours import Terms, terms, tile_moments
 from xcopula.kernels.assembly import no_contraction, ready, scaled_inputs
 
 RNG = np.random.default_rng
@@ -111,7 +111,9 @@ def test_predictions_from_neighbours(task, nugget):
     first = Terms(*(part[:6] for part in which))
     mean, variance = np.empty((2, 6)), np.empty(6)
     data = (inputs, sample.sites, sample.offsets, w, state)
-    assert local_moments(targets, sites, task, nugget, first, *data, mean, variance) == -1
+    assert (
+        tile_moments(targets, sites, np.arange(7), task, nugget, first, *data, mean, variance) == -1
+    )
     tiled, tile_variance = np.empty((2, 6)), np.empty(6)
     one = Terms(*(part[:1] for part in which))
     starts = np.array([0, 6])
@@ -148,9 +150,6 @@ def test_no_neighbours_are_the_prior():
     data = (inputs, sample.sites, sample.offsets, w[None], state)
     mean, variance = np.full((1, 1), 9.0), np.full(1, 9.0)
     at = (inputs[:, :1].copy(), np.array([-1]))
-    local_moments(*at, 0, True, none, *data, mean, variance)
-    assert mean[0, 0] == 0.0
-    assert variance[0] == pytest.approx(1.0)
     tile_moments(*at, np.array([0, 1]), 0, True, none, *data, mean, variance)
     assert mean[0, 0] == 0.0
     assert variance[0] == pytest.approx(1.0)
@@ -187,6 +186,5 @@ def test_what_no_jitter_helps_is_told():
     assert failed >= 0
     data = (inputs, sample.sites, sample.offsets, w[None], state)
     mean, variance = np.empty((1, sample.size)), np.empty(sample.size)
-    assert local_moments(inputs, sample.sites, 0, True, which, *data, mean, variance) >= 0
     starts = np.arange(sample.size + 1)
     assert tile_moments(inputs, sample.sites, starts, 0, True, which, *data, mean, variance) >= 0

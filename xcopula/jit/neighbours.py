@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from xcopula.jit.compiler import vectorised
 
-__all__ = ["Terms", "local_moments", "terms", "tile_moments"]
+__all__ = ["Terms", "terms", "tile_moments"]
 
 # Numba's disk cache is renewed when this file changes, and only then: functions that call each
 # other stay in this file.
@@ -493,70 +493,6 @@ def terms(which, inputs, sites, offsets, w, state, gradient, each, alpha, precis
 
 
 @vectorised
-def _kriging_weights(matrix, m, target, out):
-    """Solve U out = column ``target`` of the factor: the weights of the neighbours."""
-    for k in range(m - 1, -1, -1):
-        row = matrix[k]
-        rest = row[target]
-        for j in range(k + 1, m):
-            rest -= row[j] * out[j]
-        out[k] = rest / row[k]
-
-
-@vectorised
-def local_moments(
-    targets, target_sites, task, nugget, which, inputs, sites, offsets, w, state, mean, variance
-):
-    """Fill the moments of a task at targets, each given neighbours of its own.
-
-    Parameters
-    ----------
-    targets : ndarray (d, r)
-    target_sites : ndarray (r,), int64
-    task : int
-    nugget : bool
-        Whether what is predicted has a nugget.
-    which : Terms
-        The neighbours of each target.
-    inputs, sites, offsets, state
-        As in :func:`terms`.
-    w : ndarray (k, n)
-        Scores, of one sample or of several at the same sites.
-    mean : ndarray (k, r)
-    variance : ndarray (r,)
-
-    Returns
-    -------
-    int
-        The first target whose matrix cannot be factorised, -1 as a rule.
-    """
-    most = which.neighbours.shape[1]
-    room, lift = _room(most, inputs, state), np.empty(most)
-    own = (offsets.shape[0] - 1, task)
-    prior = state.nugget[task, task] if nugget else 0.0
-    for q in range(state.amplitudes.shape[0]):
-        prior += state.amplitudes[q, task, task]
-    for r in range(targets.shape[1]):
-        m, row = which.counts[r], which.neighbours[r]
-        _gather(room, row, m, inputs, sites, offsets)
-        for c in range(inputs.shape[0]):
-            room.x[c, m] = targets[c, r]
-        room.sites[m] = target_sites[r]
-        _correlate(room, state, own, False)
-        _share(room, state, own, nugget)
-        if _factorise_with_jitter(room, own, prior, m) < 0:
-            return r
-        variance[r] = max(room.matrix[m, m], 0.0)
-        _kriging_weights(room.matrix, m, m, lift)
-        for k in range(w.shape[0]):
-            total = 0.0
-            for j in range(m):
-                total += lift[j] * w[k, row[j]]
-            mean[k, r] = total
-    return -1
-
-
-@vectorised
 def _cross(room, j, other, task, targets, common, state, out, work):
     """Write the covariance of a task at targets (d, cells) with neighbour j, of another task.
 
@@ -640,14 +576,24 @@ def tile_moments(
 
     Parameters
     ----------
+    targets : ndarray (d, r)
+        Scaled.
+    target_sites : ndarray (r,), int64
     starts : ndarray (tiles + 1,), int64
         Where the targets of each tile begin.
+    task : int
+    nugget : bool
+        Whether what is predicted has a nugget.
     which : Terms
         The neighbours of each tile.
+    inputs, sites, offsets, state
+        As in :func:`terms`.
+    w : ndarray (k, n)
+        Scores, of one sample or of several at the same sites.
+    mean : ndarray (k, r)
+        Filled.
     variance : ndarray (r,)
         Filled, if it is not empty.
-    targets, target_sites, task, nugget, inputs, sites, offsets, w, state, mean
-        As in :func:`local_moments`.
 
     Returns
     -------

@@ -19,6 +19,8 @@ __all__ = [
     "add_signal_contraction",
     "contract_lower",
     "cross",
+    "floats",
+    "ints",
     "lower",
     "no_contraction",
     "ready",
@@ -46,12 +48,12 @@ def _alike(array: np.ndarray[Any, Any], kind: type) -> Any:
     return array if flags.writeable else np.asarray(_Opened(array))
 
 
-def _floats(array: FloatArray) -> FloatArray:
+def floats(array: FloatArray) -> FloatArray:
     """Return float64 numbers for the loops to read."""
     return _alike(array, np.float64)  # type: ignore[no-any-return]
 
 
-def _ints(array: IntArray) -> IntArray:
+def ints(array: IntArray) -> IntArray:
     """Return int64 numbers for the loops to read."""
     return _alike(array, np.int64)  # type: ignore[no-any-return]
 
@@ -59,14 +61,14 @@ def _ints(array: IntArray) -> IntArray:
 def ready(state: CovarianceState) -> CovarianceState:
     """Return the state with arrays as the compiled loops take them."""
     return CovarianceState(
-        amplitudes=_floats(state.amplitudes),
-        nugget=_floats(state.nugget),
-        tables=_ints(state.tables),
-        groups=_ints(state.groups),
-        coefficients=_floats(state.coefficients),
-        sensitivities=_floats(state.sensitivities),
-        ranges=_floats(state.ranges),
-        scaling=_floats(state.scaling),
+        amplitudes=floats(state.amplitudes),
+        nugget=floats(state.nugget),
+        tables=ints(state.tables),
+        groups=ints(state.groups),
+        coefficients=floats(state.coefficients),
+        sensitivities=floats(state.sensitivities),
+        ranges=floats(state.ranges),
+        scaling=floats(state.scaling),
         scaled=state.scaled,
     )
 
@@ -97,7 +99,7 @@ def lower(
     """
     n = inputs.shape[1]
     out = np.empty((n, n))
-    inputs, sites, offsets = _floats(inputs), _ints(sites), _ints(offsets)
+    inputs, sites, offsets = floats(inputs), ints(sites), ints(offsets)
     pairs.fill(inputs, sites, offsets, inputs, sites, offsets, True, True, ready(state), out)
     out.flat[:: n + 1] = 1.0
     return out
@@ -173,12 +175,12 @@ def _rectangle(
         out = np.empty((targets.shape[1], inputs.shape[1]))
     rows = out[: targets.shape[1]]
     pairs.fill(
-        _floats(targets),
-        _ints(target_sites),
-        _ints(target_offsets),
-        _floats(inputs),
-        _ints(sites),
-        _ints(offsets),
+        floats(targets),
+        ints(target_sites),
+        ints(target_offsets),
+        floats(inputs),
+        ints(sites),
+        ints(offsets),
         False,
         nugget,
         ready(state),
@@ -213,14 +215,14 @@ def contract_lower(
     :func:`lower`.
     """
     by = no_contraction(state)
-    inputs, offsets = _floats(inputs), _ints(offsets)
+    inputs, offsets = floats(inputs), ints(offsets)
     pairs.contract(
-        _floats(inverse),
-        _floats(alpha),
+        floats(inverse),
+        floats(alpha),
         inputs,
         offsets,
         inputs,
-        _ints(sites),
+        ints(sites),
         offsets,
         True,
         ready(state),
@@ -240,13 +242,13 @@ def add_signal_contraction(
 ) -> None:
     """Add the contraction of weights (m, n) with the derivatives of :func:`signal`."""
     pairs.contract(
-        _floats(weights),
+        floats(weights),
         _NO_SCORES,
-        _floats(targets),
-        _ints(target_offsets),
-        _floats(inputs),
+        floats(targets),
+        ints(target_offsets),
+        floats(inputs),
         _NO_SITES,
-        _ints(offsets),
+        ints(offsets),
         False,
         ready(state),
         by,

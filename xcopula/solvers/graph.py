@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from xcopula.jit.choice import pick, thin
 from xcopula.jit.neighbours import Terms
-from xcopula.kernels.assembly import ready, scaled_inputs
+from xcopula.kernels.assembly import floats, ints, ready, scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.process import Process, Sample
 from xcopula.solvers.threads import thread_count
@@ -348,13 +348,13 @@ def choose(
         return out, counts
     least = max(1, most // (3 * sample.tasks)) if sample.tasks > 1 else 0
     pick(
-        np.require(points, np.float64, ["C", "W"]),
-        np.require(sites, np.int64, ["C", "W"]),
+        floats(points),
+        ints(sites),
         task,
         candidates,
         near.inputs,
-        np.require(sample.sites, np.int64, ["C", "W"]),
-        np.require(sample.offsets, np.int64, ["C", "W"]),
+        ints(sample.sites),
+        ints(sample.offsets),
         ready(near.state),
         least,
         out,

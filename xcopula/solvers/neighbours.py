@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
@@ -19,8 +20,8 @@ import numpy.typing as npt
 
 from xcopula.arguments import check_flag, check_integer
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.jit.neighbours import local_moments, terms, tile_moments
-from xcopula.kernels.assembly import no_contraction, ready, scaled_inputs
+from xcopula.jit.neighbours import Terms, terms, tile_moments
+from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
 from xcopula.kernels.covariance import Contraction
 from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
 from xcopula.solvers.batches import batches
@@ -35,11 +36,13 @@ __all__ = ["Local", "Neighbours"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+_log = logging.getLogger("xcopula")
+
 # Neighbours of a term: of one task, of several, and where inputs have several groups, of which no
 # single distance tells who matters.
 _ONE_TASK, _SEVERAL_TASKS, _SEVERAL_GROUPS = 20, 30, 40
-# Neighbours of a prediction: those of a tile serve all of its cells.
-_TILE, _CELL = 100, 60
+# Neighbours of a prediction, of one task and of several: those of a tile serve all of its cells.
+_TILE, _CELL = (100, 150), (60, 90)
 # Terms that are worth a thread.
 _FEWEST = 2000
 # Microseconds of a term, by its neighbours and their square (benchmarks/bench_neighbours.py); what
@@ -59,7 +62,8 @@ class Neighbours:
         How many others an observation is given in the likelihood. By default 20 for one variable,
         30 for several, 40 where coordinates have several groups, such as space and time.
     predict : int, optional
-        How many observations a prediction is made from; by default 100 for a tile, 60 for a cell.
+        How many observations a prediction is made from. By default 100 for a tile and 60 for a
+        cell, of several variables 150 and 90.
     tiles : bool
         Whether cells that are near each other share their neighbours. Tiles are fixed by the data,
         so a prediction is a function of the place, whatever the grid and its chunks are.
@@ -149,10 +153,9 @@ class Neighbours:
         most = self.neighbours or (_SEVERAL_GROUPS if several else one)
         return min(most, sample.size - 1)
 
-    @property
-    def near(self) -> int:
-        """How many observations a prediction is made from."""
-        return self.predict or (_TILE if self.tiles else _CELL)
+    def near(self, tasks: int) -> int:
+        """Return how many observations a prediction is made from."""
+        return self.predict or (_TILE if self.tiles else _CELL)[tasks > 1]
 
 
 class _Pass(NamedTuple):
@@ -162,7 +165,6 @@ class _Pass(NamedTuple):
     alpha: FloatArray  # (n,): Q w
     precision: FloatArray  # (n,): the diagonal of Q
     by: Contraction
-    jittered: int
 
 
 def _pass(
@@ -177,9 +179,9 @@ def _pass(
     """Evaluate the terms of a graph, some in each thread."""
     state = ready(process.state(theta))
     inputs = scaled_inputs(sample.inputs, state)
-    sites, offsets = (np.require(a, np.int64, ["C", "W"]) for a in (sample.sites, sample.offsets))
+    sites, offsets = ints(sample.sites), ints(sample.offsets)
     each = np.empty((graph.rows.size, 2))
-    w = np.require(scores, np.float64, ["C", "W"])
+    w = floats(scores)
 
     def run(part: slice) -> tuple[FloatArray, FloatArray, Contraction, int]:
         alpha, precision, by = np.zeros(sample.size), np.zeros(sample.size), no_contraction(state)
@@ -207,6 +209,8 @@ def _pass(
 
     results = in_threads(run, _pieces(graph.rows.size))
     alphas, precisions, contractions, jittered = zip(*results, strict=True)
+    if sum(jittered):
+        _log.info("%d of %d small matrices needed a jitter", sum(jittered), graph.rows.size)
     return _Pass(
         each,
         functools.reduce(np.add, alphas),
@@ -214,7 +218,6 @@ def _pass(
         Contraction(
             *(functools.reduce(np.add, parts) for parts in zip(*contractions, strict=True))
         ),
-        sum(jittered),
     )
 
 
@@ -223,6 +226,11 @@ def _pieces(size: int) -> list[slice]:
     count = max(1, min(thread_count(), size // _FEWEST))
     ends = np.linspace(0, size, count + 1).astype(int)
     return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+
+def _each(size: int) -> IntArray:
+    """Return where tiles of one cell each begin."""
+    return np.arange(size + 1, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -238,7 +246,11 @@ class Local:
 
     @functools.cached_property
     def _search(self) -> Search:
-        return search_of(self.process, self.theta, self.sample, self.solver.near)
+        return search_of(self.process, self.theta, self.sample, self._near)
+
+    @property
+    def _near(self) -> int:
+        return self.solver.near(self.sample.tasks)
 
     def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
         """Return the latent mean and variance of a task at targets."""
@@ -291,18 +303,11 @@ class Local:
             points = np.ascontiguousarray(search.near.inputs[:, index])
             kept = [np.append(without[k], rows[k]) for k in mine.tolist()]
             which = search.cells(points, sample.sites[index], task, without=kept)
-            own_mean, own_variance = np.empty((1, mine.size)), np.empty(mine.size)
-            failed = local_moments(
-                points,
-                sample.sites[index],
-                task,
-                True,
-                which,
-                *self._data(self.scores[None]),
-                own_mean,
-                own_variance,
+            own_variance = np.empty(mine.size)
+            data = self._data(self.scores[None])
+            own_mean = self._tiles(
+                points, sample.sites[index], _each(mine.size), task, True, which, data, own_variance
             )
-            self._check(failed)
             mean[:, mine], variance[mine] = own_mean, own_variance
         return Moments(mean[0], variance)
 
@@ -333,9 +338,7 @@ class Local:
         """Return lines for the model's summary."""
         most = self.solver.most(self.process, self.sample)
         where = "tile" if self.solver.tiles else "cell"
-        return [
-            f"each value given {most} neighbours; each {where} predicted from {self.solver.near}"
-        ]
+        return [f"each value given {most} neighbours; each {where} predicted from {self._near}"]
 
     def _krige(
         self,
@@ -352,34 +355,40 @@ class Local:
         for part in batches(targets.size, 8 * search.most):
             batch = targets.take(part)
             points = scaled_inputs(batch.inputs, state)
-            sites = np.require(batch.sites, np.int64, ["C", "W"])
+            sites = ints(batch.sites)
             if self.solver.tiles:
                 order, starts, which = search.tiles(points, sites, task)
-                own_mean = np.empty((count, order.size))
-                own = np.empty(order.size if variance.size else 0)
-                failed = tile_moments(
-                    np.ascontiguousarray(points[:, order]),
-                    sites[order],
-                    starts,
-                    task,
-                    nugget,
-                    which,
-                    *data,
-                    own_mean,
-                    own,
-                )
-                mean[:, part.start + order] = own_mean
-                if variance.size:
-                    variance[part.start + order] = own
+                points, sites = np.ascontiguousarray(points[:, order]), sites[order]
             else:
-                own = np.empty(batch.size)
-                own_mean = np.empty((count, batch.size))
+                order, starts = np.arange(batch.size), _each(batch.size)
                 which = search.cells(points, sites, task)
-                failed = local_moments(points, sites, task, nugget, which, *data, own_mean, own)
-                mean[:, part] = own_mean
-                if variance.size:
-                    variance[part] = own
-            self._check(failed)
+            own = np.empty(batch.size if variance.size else 0)
+            found = self._tiles(points, sites, starts, task, nugget, which, data, own)
+            mean[:, part.start + order] = found
+            if variance.size:
+                variance[part.start + order] = own
+        return mean
+
+    def _tiles(
+        self,
+        points: FloatArray,
+        sites: IntArray,
+        starts: IntArray,
+        task: int,
+        nugget: bool,
+        which: Terms,
+        data: tuple[Any, ...],
+        variance: FloatArray,
+    ) -> FloatArray:
+        """Return means (k, r) of scaled points, tile by tile, and fill the variance."""
+        mean = np.empty((len(data[3]), points.shape[1]))
+        failed = tile_moments(points, sites, starts, task, nugget, which, *data, mean, variance)
+        if failed >= 0:
+            raise NotPositiveDefiniteError(
+                f"The correlation matrix of {self._near} neighbours of a cell is not positive "
+                f"definite at {self.process.describe(self.theta)}. Drop or average sites that "
+                "almost coincide, or fit with a rougher kernel such as 'matern32'."
+            )
         return mean
 
     def _data(self, scores: FloatArray) -> tuple[Any, ...]:
@@ -387,21 +396,11 @@ class Local:
         near = self._search.near
         return (
             near.inputs,
-            *(
-                np.require(a, np.int64, ["C", "W"])
-                for a in (near.sample.sites, near.sample.offsets)
-            ),
-            np.require(scores, np.float64, ["C", "W"]),
+            ints(near.sample.sites),
+            ints(near.sample.offsets),
+            floats(scores),
             ready(near.state),
         )
-
-    def _check(self, failed: int) -> None:
-        if failed >= 0:
-            raise NotPositiveDefiniteError(
-                f"The correlation matrix of {self._search.most} neighbours of a cell is not "
-                f"positive definite at {self.process.describe(self.theta)}. Drop or average sites "
-                "that almost coincide, or fit with a rougher kernel such as 'matern32'."
-            )
 
     def __getstate__(self) -> dict[str, Any]:
         # Trees are quickly built again: they do not travel.
