@@ -515,9 +515,23 @@ MUTANTS = (
     Mutant(
         "smoother-wide",
         "marginals/smoother.py",
-        "1.5 * sample.std()",
-        "1.0 * sample.std()",
+        "1.5 * near.std()",
+        "1.0 * near.std()",
         "marginals/test_kernel_sums.py::test_dof_equals_all_pairs",
+    ),
+    Mutant(
+        "smoother-outliers",
+        "marginals/smoother.py",
+        "_FAR = 10.0",
+        "_FAR = 1e12",
+        "marginals/test_parzen.py::test_outliers_have_no_say",
+    ),
+    Mutant(
+        "parzen-side-of-a-tail",
+        "marginals/parzen.py",
+        "tail if low <= 0.0 else log_ndtr(z)",
+        "tail",
+        "marginals/test_parzen.py::test_both_thresholds_on_one_side_of_the_median",
     ),
     Mutant(
         "smoother-monotone",
