@@ -720,7 +720,14 @@ MUTANTS = (
         "fitting/optimiser.py",
         "return value, gradient * half * np.cos(x)",
         "return value, gradient * half",
-        "fitting/test_optimiser.py::test_every_optimiser_finds_the_minimum_in_the_box",
+        "fitting/test_optimiser.py::test_conjugate_gradients_get_there_by_themselves",
+    ),
+    Mutant(
+        "optimiser-finish",
+        "fitting/optimiser.py",
+        "function.expect(_FINE_TOLERANCE)",
+        "function.expect(_TOLERANCE)",
+        "fitting/test_optimiser.py::test_searches_that_magnify_rounding_end_at_the_very_minimum",
     ),
     Mutant(
         "selection-aic",
