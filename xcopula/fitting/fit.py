@@ -37,7 +37,6 @@ from xcopula.marginals import Law
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
 from xcopula.model.record import warn_of_laws
-from xcopula.prediction.forks import survive_forks
 from xcopula.solvers import Solver
 
 __all__ = ["fit"]
@@ -222,7 +221,6 @@ class _Fitting:
         """
         import dask
 
-        survive_forks()
         if any(is_lazy(array) for array in self.arrays.values()):
             begun = dask.delayed(_start, pure=True, nout=2)
             start = begun(self.arrays, self.system, self.request)
