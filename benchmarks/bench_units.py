@@ -126,10 +126,15 @@ def main(quick: bool) -> None:
     truth = xcopula.datasets.jura().query(site="split == 'validation'")
     if quick:
         data = data.isel(site=slice(0, None, 9))
-    # A field and a group that are no metals: the place, and the kind of rock.
-    data, truth = (d.assign_coords(east=("site", d["x"].values)) for d in (data, truth))
+    # A field and a group that are no metals: the place, and whether the rock is Argovian.
+    data, truth = (
+        d.assign_coords(
+            east=("site", d["x"].values), argovian=("site", d["rock"].values == "Argovian")
+        )
+        for d in (data, truth)
+    )
     sloped = {"Cd": regress("gev", on="east"), "Ni": "gamma"}
-    grouped = {"Cd": by("rock", "lognormal"), "Ni": "gamma"}
+    grouped = {"Cd": by("argovian", "lognormal"), "Ni": "gamma"}
     in_units: dict[str, Callable[[float], tuple[float, float, str]]] = {
         **{
             law: lambda f, law=law: judge(data, truth, f, marginals=law)

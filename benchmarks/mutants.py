@@ -787,7 +787,7 @@ MUTANTS = (
     ),
     Mutant(
         "interruption-add",
-        "fitting/interruption.py",
+        "model/running.py",
         "_stopped.add(ticket)",
         "pass",
         "fitting/test_interruption.py::test_an_objective_stops_with_its_fit",
