@@ -21,16 +21,11 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 from bench_units import OPTIONS, largest, latent, units
-from scipy.special import ndtr
+from promised_numbers import crps, eigenvalue, gradient, inverse, noise_free, outliers
 from threadpoolctl import threadpool_limits
 
 import xcopula
-from xcopula.kernels import KERNELS
-from xcopula.kernels.assembly import lower, scaled_inputs
-from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.observations import observe
-from xcopula.marginals import MARGINALS, Normal, Parzen
-from xcopula.process import outcome
 
 
 def chunks(model: xcopula.CopulaModel, grid: xr.Dataset) -> float:
@@ -205,73 +200,6 @@ def killed_worker(model: xcopula.CopulaModel, grid: xr.Dataset) -> float:
     return largest(found / plain, np.ones_like(plain))
 
 
-def eigenvalue(draws: int) -> float:
-    """Return the smallest eigenvalue of covariances of random parameters, without nugget."""
-    rng, worst = np.random.default_rng(0), np.inf
-    for draw in range(draws):
-        tasks, dimension = int(rng.integers(2, 6)), (1, 2, 3, 7)[draw % 4]
-        kernels = tuple(KERNELS[k] for k in rng.choice(list(KERNELS), tasks))
-        covariance = Covariance(kernels, (InputGroup(dimension),), structures=1 + draw % 2)
-        theta = np.zeros(covariance.size)
-        for name in ("length", "correlation"):
-            theta[covariance.layout[name][0]] = rng.normal(
-                -1.5 if name == "length" else 0.0, 1.2, theta[covariance.layout[name][0]].size
-            )
-        covariance.part(theta, "logit")[:] = 40.0
-        points = rng.uniform(size=(dimension, 40 * tasks))
-        state = covariance.state(theta)
-        sites, offsets = np.arange(40 * tasks), np.arange(0, 40 * tasks + 1, 40)
-        matrix = np.tril(lower(state, scaled_inputs(points, state), sites, offsets))
-        worst = min(worst, float(np.linalg.eigvalsh(matrix + np.tril(matrix, -1).T).min()))
-    return worst
-
-
-def gradient(model: xcopula.CopulaModel) -> float:
-    """Compare the gradient with differences, as a share of its largest entry."""
-    rng, worst = np.random.default_rng(0), 0.0
-    for _ in range(3):
-        theta = model.theta + 0.1 * rng.normal(size=model.theta.size)
-        exact = model.objective(theta)[1]
-        steps = 1e-4 * np.eye(theta.size)
-
-        def slope(step: np.ndarray, at: np.ndarray = theta) -> float:
-            one, two = (
-                (model.objective(at + k * step)[0] - model.objective(at - k * step)[0]) / k
-                for k in (1.0, 2.0)
-            )
-            return float((4.0 * one - two) / 3.0 / 2e-4)
-
-        found = np.array([slope(step) for step in steps])
-        worst = max(worst, float(np.abs(found - exact).max() / np.abs(exact).max()))
-    return worst
-
-
-def crps() -> float:
-    """Compare with the closed form of the normal law, up to five deviations out."""
-    y = np.linspace(-5.0, 5.0, 1001)
-    closed = (
-        y * (2.0 * ndtr(y) - 1.0)
-        + 2.0 * np.exp(-0.5 * y**2) / np.sqrt(2.0 * np.pi)
-        - 1.0 / np.sqrt(np.pi)
-    )
-    found = outcome.crps(np.zeros(y.size), np.ones(y.size), Normal(0.0, 1.0), y)
-    return float(np.abs(found / closed - 1.0).max())
-
-
-def inverse() -> float:
-    """Take quantiles of all laws back to their levels; a crossing is infinite."""
-    rng, worst = np.random.default_rng(0), 0.0
-    levels = np.linspace(0.001, 0.999, 999)
-    for law in MARGINALS.values():
-        fitted = law.fit(rng.lognormal(size=200))
-        for mean, std in ((0.0, 1.0), (-2.0, 0.3), (2.0, 1.5)):
-            at = np.full(1, mean), np.full(1, std), fitted
-            found = np.array([outcome.quantile(*at, level)[0] for level in levels])
-            back = np.array([outcome.cdf(*at, value)[0] for value in found])
-            worst = max(worst, largest(back, levels), np.inf if np.diff(found).min() < 0 else 0.0)
-    return worst
-
-
 def more_data(model: xcopula.CopulaModel, data: xr.Dataset, grid: xr.Dataset) -> float:
     """Return by how much half of the sites know a cell better than all of them, at most."""
     half = with_data(model, data.isel(site=slice(0, None, 2)), ["Cd", "Ni", "Zn"])
@@ -287,25 +215,26 @@ def datum(model: xcopula.CopulaModel, data: xr.Dataset) -> float:
     return max(largest(found["mean"].values, scores), float(found["std"].max()))
 
 
+def epoch() -> float:
+    """Move the dates of a model, its data and its target by forty years."""
+    days = np.arange("2000-01-01", "2000-03-01", dtype="M8[D]").astype("M8[ns]")
+    level = np.sin(np.arange(60.0) / 5.0) + 0.1 * np.random.default_rng(0).normal(size=60)
+    data = xr.Dataset({"level": ("time", level)}, {"time": days})
+    model = xcopula.fit(data, "level", marginals="normal", **OPTIONS)
+    moved = data.assign_coords(time=days - np.timedelta64(14_600, "D"))
+    later = np.timedelta64(36, "h")
+    found = []
+    for one, frame in ((model, data), (with_data(model, moved, ["level"]), moved)):
+        when = xr.Dataset(coords={"time": frame["time"].values + later})
+        latents = one.posterior(when).latent
+        found.append(np.concatenate([latents["mean"].values, latents["std"].values]))
+    return largest(*found)
+
+
 def nugget_floor(model: xcopula.CopulaModel, grid: xr.Dataset) -> float:
     """Return by how much the variance of an observation falls below the nugget, at most."""
     least = float(model.parameters["nugget"].values.ravel()[0])
     return max(least - float((model.posterior(grid).latent["std"] ** 2).min()), 0.0)
-
-
-def outliers() -> float:
-    """Return how far outliers of 1e2 to 1e8 deviations move the Parzen law's bandwidth."""
-    rng, worst = np.random.default_rng(0), 0.0
-    for size in (30, 100, 1000):
-        clean = rng.normal(size=size)
-        plain = Parzen.fit(clean).bandwidth
-        for far in (1e2, 1e4, 1e6, 1e8):
-            for count in (1, size // 10):
-                law = Parzen.fit(np.append(clean, far * rng.uniform(1.0, 2.0, count)))
-                y = law.from_normal(np.linspace(-6.0, 6.0, 5001))
-                rising = np.diff(y).min() > 0.0
-                worst = max(worst, abs(law.bandwidth / plain - 1.0) if rising else np.inf)
-    return worst
 
 
 def main(quick: bool, only: list[str]) -> None:
@@ -340,6 +269,7 @@ def main(quick: bool, only: list[str]) -> None:
             "unit and origin of coordinates, fit anew: nats, latent": lambda: coordinates_of_a_fit(
                 data, grid
             ),
+            "dates moved by forty years, same parameters": epoch,
             "coordinates of one variable in single precision": lambda: single_precision(data, grid),
         },
         "numbers": {
@@ -349,6 +279,7 @@ def main(quick: bool, only: list[str]) -> None:
             "the CDF of a quantile": inverse,
             "more data raise a variance by": lambda: more_data(full, data, grid),
             "a datum at its own site": lambda: datum(model, data),
+            "noise-free data, in deviations of the nugget": noise_free,
             "variance below the nugget": lambda: nugget_floor(model, grid),
             "outliers move the Parzen bandwidth by": outliers,
         },
