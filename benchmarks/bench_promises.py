@@ -276,7 +276,7 @@ def main(quick: bool, only: list[str]) -> None:
             "smallest eigenvalue of random covariances": lambda: eigenvalue(20 if quick else 320),
             "gradient, of its largest entry": lambda: gradient(full),
             "CRPS of a normal law, relative": crps,
-            "the CDF of a quantile": inverse,
+            "the CDF of a quantile": lambda: inverse(33 if quick else 999),
             "more data raise a variance by": lambda: more_data(full, data, grid),
             "a datum at its own site": lambda: datum(model, data),
             "noise-free data, in deviations of the nugget": noise_free,

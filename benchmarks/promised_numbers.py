@@ -68,10 +68,10 @@ def crps() -> float:
     return float(np.abs(found / closed - 1.0).max())
 
 
-def inverse() -> float:
+def inverse(count: int) -> float:
     """Take quantiles of all laws back to their levels; a crossing is infinite."""
     rng, worst = np.random.default_rng(0), 0.0
-    levels = np.linspace(0.001, 0.999, 999)
+    levels = np.linspace(0.001, 0.999, count)
     for law in MARGINALS.values():
         fitted = law.fit(rng.lognormal(size=200))
         for mean, std in ((0.0, 1.0), (-2.0, 0.3), (2.0, 1.5)):
