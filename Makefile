@@ -1,4 +1,4 @@
-# make test   lint, types, then the tests          make demo   the example of the README, in demo/
+# make test   lint, types, tests and their coverage   make demo   the example of the README, in demo/
 # One virtual environment in .venv serves every target; PYTHON= chooses the interpreter it is made of.
 # make test-lowest   the tests with the lowest versions that pyproject.toml allows, in .venv-lowest
 
@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 PIP := python -m pip --quiet --quiet --disable-pip-version-check
 # One process for each core; whoever is done takes over what is left.
 PYTEST := python -m pytest --numprocesses auto --dist worksteal
+COVERAGE := --cov --cov-report=json:build/coverage.json
 
 .PHONY: demo test test-lowest lint types bench docs clean
 .DELETE_ON_ERROR:
@@ -17,7 +18,9 @@ demo: $(VENV)/.installed-plot
 	$(BIN)/xcopula demo --output demo --overwrite
 
 test: lint types
-	$(BIN)/$(PYTEST)
+	@mkdir -p build
+	$(BIN)/$(PYTEST) $(COVERAGE)
+	@$(BIN)/python .ci/covered.py build/coverage.json
 
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/$(PYTEST)

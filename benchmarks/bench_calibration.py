@@ -1,6 +1,7 @@
 """Measure how honest intervals are: coverage by number of sites and of secondaries.
 
-Run as ``python benchmarks/bench_calibration.py`` (``--quick`` for two worlds of one size). A world
+Run as ``python benchmarks/bench_calibration.py`` (``--quick`` for two worlds of one size;
+``--methods full transductive`` for both ways to fit). A world
 is a draw of a multi-task process in the plane. The primary is known at some sites, the secondaries
 at twice as many. The model has the true parameters, or is fitted with laws and kernels given, or
 with both chosen, and predicts the primary where nothing was observed. Coverage is that of central
@@ -10,8 +11,9 @@ with both chosen, and predicts the primary where nothing was observed. Coverage 
 from __future__ import annotations
 
 import argparse
+import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import xarray as xr
@@ -73,26 +75,30 @@ def judged(moments: Moments, law: LogNormal, observed: np.ndarray) -> tuple[floa
     )
 
 
-def rows_of(seed: int, sites: int, secondaries: int) -> Iterator[tuple[str, float, float]]:
+def rows_of(
+    seed: int, sites: int, secondaries: int, methods: Sequence[str]
+) -> Iterator[tuple[str, float, float]]:
     """Yield how each way to predict one world did."""
     data, truth, (process, kept, theta) = world(seed, sites, secondaries)
     observed = truth["primary"].values
     exact = Exact().condition(process, kept, None, theta)
     points = np.ascontiguousarray(np.stack([truth["x"].values, truth["y"].values]))
     yield ("true parameters", *judged(exact.moments(Targets.nowhere(points)), LAW, observed))
-    for name, options in {
+    ways = {
         "laws and kernels given": {"marginals": "lognormal", "kernels": "matern32"},
         "laws and kernels chosen": {},
-    }.items():
-        model = xcopula.fit(
-            data, "primary", [n for n in data.data_vars if n != "primary"], restarts=1, **options
-        )
+    }
+    others = [n for n in data.data_vars if n != "primary"]
+    for method, (name, options) in itertools.product(methods, ways.items()):
+        model = xcopula.fit(data, "primary", others, method=method, restarts=1, **options)
         latent = model.posterior(truth).latent
         moments = Moments(latent["mean"].values, latent["std"].values ** 2)
-        yield (name, *judged(moments, model.marginals[0], observed))
+        yield (f"{method}, {name}", *judged(moments, model.marginals[0], observed))
 
 
-def main(worlds: int, sizes: tuple[int, ...], secondaries: tuple[int, ...]) -> None:
+def main(
+    worlds: int, sizes: Sequence[int], secondaries: Sequence[int], methods: Sequence[str]
+) -> None:
     """Print the table."""
     warnings.simplefilter("ignore")
     print(f"{worlds} worlds, {HELD_OUT} held-out values in each; coverage of 90 % intervals in %")
@@ -100,14 +106,14 @@ def main(worlds: int, sizes: tuple[int, ...], secondaries: tuple[int, ...]) -> N
         for s in secondaries:
             each: dict[str, list[tuple[float, float]]] = {}
             for seed in range(worlds):
-                for name, coverage, crps in rows_of(seed, n, s):
+                for name, coverage, crps in rows_of(seed, n, s, methods):
                     each.setdefault(name, []).append((coverage, crps))
             base = np.array(each["true parameters"])[:, 1].mean()
             for name, found in each.items():
                 coverage, crps = np.array(found).T
                 error = coverage.std(ddof=1) / np.sqrt(worlds)
                 print(
-                    f"{n:4d} sites, {s} secondaries, {name:24}"
+                    f"{n:4d} sites, {s} secondaries, {name:38}"
                     f"{100 * coverage.mean():6.1f} +- {100 * error:3.1f}"
                     f"   CRPS {crps.mean() / base:.3f}",
                     flush=True,
@@ -119,8 +125,10 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--worlds", type=int, default=40)
     parser.add_argument("--sites", type=int, nargs="+", default=(35, 60, 120))
+    parser.add_argument("--secondaries", type=int, nargs="+", default=(0, 1, 2))
+    parser.add_argument("--methods", nargs="+", default=("transductive", "full"))
     arguments = parser.parse_args()
     if arguments.quick:
-        main(2, (35,), (0, 1))
+        main(2, (35,), (0, 1), arguments.methods)
     else:
-        main(arguments.worlds, tuple(arguments.sites), (0, 1, 2))
+        main(arguments.worlds, arguments.sites, arguments.secondaries, arguments.methods)

@@ -515,9 +515,23 @@ MUTANTS = (
     Mutant(
         "smoother-wide",
         "marginals/smoother.py",
-        "1.5 * sample.std()",
-        "1.0 * sample.std()",
+        "1.5 * near.std()",
+        "1.0 * near.std()",
         "marginals/test_kernel_sums.py::test_dof_equals_all_pairs",
+    ),
+    Mutant(
+        "smoother-outliers",
+        "marginals/smoother.py",
+        "_FAR = 10.0",
+        "_FAR = 1e12",
+        "marginals/test_parzen.py::test_outliers_have_no_say",
+    ),
+    Mutant(
+        "parzen-side-of-a-tail",
+        "marginals/parzen.py",
+        "tail if low <= 0.0 else log_ndtr(z)",
+        "tail",
+        "marginals/test_parzen.py::test_both_thresholds_on_one_side_of_the_median",
     ),
     Mutant(
         "smoother-monotone",
@@ -749,7 +763,14 @@ MUTANTS = (
         "fitting/optimiser.py",
         "return value, gradient * half * np.cos(x)",
         "return value, gradient * half",
-        "fitting/test_optimiser.py::test_every_optimiser_finds_the_minimum_in_the_box",
+        "fitting/test_optimiser.py::test_conjugate_gradients_get_there_by_themselves",
+    ),
+    Mutant(
+        "optimiser-finish",
+        "fitting/optimiser.py",
+        "function.expect(_FINE_TOLERANCE)",
+        "function.expect(_TOLERANCE)",
+        "fitting/test_optimiser.py::test_searches_that_magnify_rounding_end_at_the_very_minimum",
     ),
     Mutant(
         "selection-aic",
@@ -809,7 +830,7 @@ MUTANTS = (
     ),
     Mutant(
         "interruption-add",
-        "fitting/interruption.py",
+        "model/running.py",
         "_stopped.add(ticket)",
         "pass",
         "fitting/test_interruption.py::test_an_objective_stops_with_its_fit",

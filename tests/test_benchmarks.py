@@ -15,10 +15,11 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
     ("script", "stage", "expected"),
     [
         ("bench_promises.py", [], "any chunks of a grid"),
+        ("bench_units.py", [], "a secondary alone rescaled"),
         ("bench_calibration.py", [], "laws and kernels chosen"),
         ("bench_million.py", ["reading"], "stations x days"),
     ],
-    ids=["promises", "calibration", "million"],
+    ids=["promises", "units", "calibration", "million"],
 )
 def test_quick(script, stage, expected):
     """It ends well, and its table is there."""

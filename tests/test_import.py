@@ -1,4 +1,4 @@
-"""Importing is cheap and has one side effect: the accessor."""
+"""Importing is cheap and has two side effects: the accessor, and care for forked processes."""
 
 from __future__ import annotations
 

@@ -274,6 +274,14 @@ each("values times {}", [1e150, 1e200, 1e300], lambda w, s: fit(with_a(A * s)), 
 each("values times {}", [1e-151, 1e-200, 1e-300, 1e-310], lambda w, s: fit(with_a(A * s)), ValueError, "'a' has values that spread by .*too little.*Rescale its units")
 each("values times {}", [1e148, 1e-149, 1e9, 1e-9], lambda w, s: fit(with_a(A * s)), WORKS)
 each("{} of values times 1e300", ["normal", "t", "gev", "gamma", "parzen", "auto"], lambda w, m: fit(with_a(A * 1e300), marginals=m), ValueError, "Rescale its units")
+GIVEN = [Normal, LogNormal, Exponential, GEV, Gamma, StudentT, Parzen]
+for size in (1e151, 1e200, 1e300):
+    each(f"{{}} of values times {size:g}, alone", GIVEN, lambda w, law, s=size: law.fit((A + 2.0) * s), ValueError, r"values up to .*e\+\d+ are too large.*Rescale their units")
+for size in (1e-152, 1e-200, 1e-300, 1e-310):
+    each(f"{{}} of values times {size:g}, alone", GIVEN, lambda w, law, s=size: law.fit((A + 2.0) * s), ValueError, "spread by .* too close.*Rescale their units")
+each("{} of values that differ by rounding", GIVEN, lambda w, law: law.fit(1e5 * (1.0 + 2.3e-16 * np.arange(12))), ValueError, "differ by little more than rounding")
+each("{} of large values, alone", GIVEN, lambda w, law: law.fit((A + 2.0) * 1e148), WORKS)
+each("{} of small values, alone", GIVEN, lambda w, law: law.fit((A + 2.0) * 1e-149), WORKS)
 row("one value of 1e200", lambda w: fit(with_a(np.where(X > 0.1, A, 1e200))), ValueError, r"up to 1e\+200")
 row("dim twice", lambda w: fit(twice()), ValueError, r"'a' has a dim twice: \['x', 'x'\].*different names")
 row("two values at a site", lambda w: fit(xr.concat([line(), line()], "site")), ValueError, "'a' has several values at 12 of its sites")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -14,7 +17,7 @@ import pytest
 import xarray as xr
 
 import xcopula
-from xcopula.storage import check_free, write_netcdf
+from xcopula.storage import check_free, write_figure, write_netcdf
 
 
 @pytest.fixture
@@ -180,3 +183,110 @@ class TestReplacing:
             write_netcdf(small, tmp_path / "out.nc")
         assert caught.value.errno == errno.ENOSPC
         assert list(tmp_path.iterdir()) == []
+
+
+class Picture:
+    """What a figure is to a writer; it can fail half way."""
+
+    def __init__(self, error=None):
+        self.error, self.options = error, {}
+
+    def savefig(self, path, **options):
+        """Write something, and perhaps fail."""
+        self.options = options
+        path.write_bytes(b"half")
+        if self.error is not None:
+            raise self.error
+        path.write_bytes(b"whole")
+
+
+class TestFigure:
+    def test_complete_under_its_name(self, tmp_path):
+        """Its ending says the format; options go to the figure."""
+        picture = Picture()
+        path = write_figure(picture, tmp_path / "map.png", dpi=70)
+        assert path.read_bytes() == b"whole"
+        assert picture.options == {"dpi": 70}
+        with pytest.raises(FileExistsError):
+            write_figure(picture, path)
+        path.chmod(0o600)
+        write_figure(picture, path, overwrite=True)
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert list(tmp_path.iterdir()) == [path]
+
+    @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+    def test_a_full_disk_leaves_no_trace(self, tmp_path, number):
+        """What was there before is still there."""
+        path = tmp_path / "map.png"
+        path.write_bytes(b"old")
+        with pytest.raises(OSError, match="is full") as caught:
+            write_figure(Picture(OSError(number, "no")), path, overwrite=True)
+        assert caught.value.errno == errno.ENOSPC
+        assert path.read_bytes() == b"old"
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_something_else_than_a_figure(self, tmp_path):
+        """What cannot be saved is named."""
+        with pytest.raises(TypeError, match=r"A figure is written, found int"):
+            write_figure(3, tmp_path / "map.png")
+
+    def test_a_real_one(self, tmp_path):
+        """Matplotlib takes the path that it is given."""
+        figure = pytest.importorskip("matplotlib.figure").Figure()
+        path = write_figure(figure, tmp_path / "empty.png", dpi=20)
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+WRITERS = """
+import errno, sys
+from pathlib import Path
+import numpy as np, xarray as xr
+from matplotlib.figure import Figure
+from xcopula.storage import write_figure, write_netcdf
+
+folder = Path(sys.argv[1])
+{limit}
+data = xr.Dataset({{"v": ("x", np.random.default_rng(0).normal(size=400_000))}})
+figure = Figure(figsize=(9, 9))
+figure.add_subplot().imshow(np.random.default_rng(0).normal(size=(600, 600)))
+for write, what, name in ((write_netcdf, data, "v.nc"), (write_figure, figure, "v.png")):
+    (folder / name).write_bytes(b"old")
+    try:
+        write(what, folder / name, overwrite=True)
+    except (OSError, RuntimeError) as error:
+        assert "{says}" in str(error), error
+    else:
+        raise AssertionError("there was room")
+    assert (folder / name).read_bytes() == b"old"
+assert sorted(p.name for p in folder.iterdir()) == ["v.nc", "v.png"], list(folder.iterdir())
+"""
+
+
+def test_a_disk_that_is_really_full(tmp_path):
+    """Of 256 KiB: Datasets and figures say so, leave no trace, and what was there stays."""
+    pytest.importorskip("matplotlib")
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare")
+    own = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    mount = f"mount -t tmpfs -o size=256k none '{tmp_path}'"
+    if subprocess.run([*own, mount], capture_output=True).returncode:
+        pytest.skip("this user may not mount a file system of their own")
+    script = WRITERS.format(limit="", says="is full")
+    done = subprocess.run(
+        [*own, f'{mount} && exec "$0" -c "$1" "$2"', sys.executable, script, str(tmp_path)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_may_not_grow(tmp_path):
+    """The system stops a writer half way: no trace either."""
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("resource")
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))"
+    script = WRITERS.format(limit=limit, says="")
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The number of BLAS threads moves nothing but the last digits."""
+"""The number of threads, of BLAS or of dask, moves nothing but the last digits."""
 
 from __future__ import annotations
 
@@ -56,3 +56,16 @@ def test_predictions(fitted, threads):
     np.testing.assert_allclose(many, one, rtol=0, atol=PROMISED)
     assert other == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-7)
+
+
+def test_threads_of_dask():
+    """A recorded fit and its prediction are the same on one thread and on several."""
+    data = xcopula.datasets.jura(hide="Cd").isel(site=slice(0, 359, 9))
+    grid = xcopula.datasets.jura_grid().isel(x=slice(None, None, 8), y=slice(None, None, 8))
+    options = {"marginals": "lognormal", "kernels": "matern32", "restarts": 1, "compute": False}
+    lazy = xcopula.fit(data, "Cd", ["Ni", "Zn"], **options)
+    cells = lazy.posterior(grid, chunks={"x": 4}).latent
+    one, *others = (cells.compute(scheduler="threads", num_workers=n) for n in (1, 2, 4))
+    for other in others:
+        for name in ("mean", "std"):
+            np.testing.assert_allclose(other[name], one[name], rtol=0, atol=PROMISED)

@@ -1,7 +1,7 @@
 """Multi-task Gaussian copula processes for xarray.
 
-Importing registers the ``.mtcopula`` accessor on Datasets. Everything else is loaded on first use,
-so that the import stays cheap.
+Importing registers the ``.mtcopula`` accessor on Datasets, and what keeps dask alive in a forked
+process. Everything else is loaded on first use, so that the import stays cheap.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcopula import accessor as _accessor  # noqa: F401 - registers .mtcopula
 from xcopula import errors
+from xcopula.forks import survive_forks as _survive_forks
 
 if TYPE_CHECKING:
     from xcopula import datasets, kernels, marginals, methods, plot, solvers, storage
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from xcopula.marginals import by, regress
     from xcopula.model import CopulaModel, LazyModel
     from xcopula.prediction import Posterior, predict
+
+_survive_forks()
 
 __version__ = "0.1.0"
 

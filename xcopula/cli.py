@@ -33,7 +33,7 @@ def main() -> None:
 @click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run.")
 def demo(output: Path, overwrite: bool) -> None:
     """Map cadmium in the Swiss Jura from 259 samples, with nickel and zinc at 359."""
-    from xcopula.storage import check_free, write_netcdf
+    from xcopula.storage import check_free, write_figure, write_netcdf
 
     grid_file, map_file = output / "cadmium.nc", output / "cadmium.png"
     try:
@@ -73,11 +73,13 @@ def demo(output: Path, overwrite: bool) -> None:
     withheld = xcopula.datasets.jura().query(site="split == 'validation'")
     click.echo(_score(model.predict(withheld)["Cd"], withheld["Cd"]))
 
-    write_netcdf(
-        predicted.assign_attrs(title=grid.attrs.get("title", "")), grid_file, overwrite=True
-    )
+    predicted = predicted.assign_attrs(title=grid.attrs.get("title", ""))
     figure = xcopula.plot.prediction_map(predicted, "Cd", sites=samples[["Cd"]].dropna("site"))
-    figure.savefig(map_file, dpi=150)
+    try:
+        write_netcdf(predicted, grid_file, overwrite=overwrite)
+        write_figure(figure, map_file, overwrite=overwrite, dpi=150)
+    except OSError as error:
+        raise click.ClickException(f"{error.strerror or error}.") from None
     click.echo(f"Wrote {grid_file} and {map_file}.")
 
 

@@ -6,18 +6,21 @@ import errno
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
 import xcopula
 from xcopula.warn import shown
 
-__all__ = ["check_free", "write_netcdf"]
+__all__ = ["check_free", "write_figure", "write_netcdf"]
 
 # With less room than this, a write that failed has most likely failed for want of it.
 _FULL_BYTES = 2**20
+_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))  # the disk, or one's share of it
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -75,13 +78,34 @@ def write_netcdf(
             f"`dataset` must be a Dataset, found {type(dataset).__name__}. Convert a DataArray "
             "with `to_dataset`."
         )
+    stamped = _stamped(dataset)
+    return _write(lambda to: stamped.to_netcdf(to, engine="netcdf4"), path, overwrite=overwrite)
+
+
+def write_figure(
+    figure: Any, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any
+) -> Path:
+    """Write a figure as :func:`write_netcdf` writes a Dataset: complete, or not at all.
+
+    Options go to the figure's ``savefig``; the ending of the name says which format it is.
+    """
+    if not callable(getattr(figure, "savefig", None)):
+        raise TypeError(f"A figure is written, found {type(figure).__name__}.")
+    return _write(lambda to: figure.savefig(to, **options), path, overwrite=overwrite)
+
+
+def _write(
+    write: Callable[[Path], object], path: str | os.PathLike[str], *, overwrite: bool
+) -> Path:
+    """Write to a temporary sibling, and give it its name when it is complete."""
     path = check_free(path, overwrite=overwrite)
     place = path.resolve() if path.is_symlink() and path.exists() else path
-    handle, name = tempfile.mkstemp(suffix=".nc", prefix=f".{place.stem}-", dir=place.parent)
+    ending = place.suffix or ".tmp"
+    handle, name = tempfile.mkstemp(suffix=ending, prefix=f".{place.stem}-", dir=place.parent)
     os.close(handle)
     temporary = Path(name)
     try:
-        _write(_stamped(dataset), temporary)
+        _fill(write, temporary)
         temporary.chmod(_mode(place))
         if overwrite:
             temporary.replace(place)
@@ -92,13 +116,13 @@ def write_netcdf(
     return path
 
 
-def _write(dataset: xr.Dataset, path: Path) -> None:
+def _fill(write: Callable[[Path], object], path: Path) -> None:
     try:
-        dataset.to_netcdf(path, engine="netcdf4")
+        write(path)
     except (OSError, RuntimeError) as error:
         # The HDF5 library calls every failed write the same: ask the disk itself.
         free = shutil.disk_usage(path.parent).free
-        if getattr(error, "errno", None) == errno.ENOSPC or free < _FULL_BYTES:
+        if getattr(error, "errno", None) in _FULL or free < _FULL_BYTES:
             raise OSError(
                 errno.ENOSPC,
                 f"The disk of {path.parent} is full: {free:,} bytes are left. Nothing was "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
@@ -34,10 +35,12 @@ class Slow(Exact):
 
 @pytest.fixture
 def data():
-    """Forty sites with three metals."""
+    """Forty sites with three metals; a ctrl-C counts here, as it does in no background job."""
     SEEN.clear()
     READY.clear()
-    return xcopula.datasets.jura().isel(site=slice(0, 359, 9))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield xcopula.datasets.jura().isel(site=slice(0, 359, 9))
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_objective_stops_with_its_fit():
@@ -71,18 +74,8 @@ def test_an_end_without_an_exception_stops_nothing():
     assert interruptible(lambda theta: (0.0, theta), first)(np.ones(1))[0] == 0.0
 
 
-@pytest.fixture
-def ctrl_c():
-    """Let SIGINT raise: a shell starts what runs in the background with the signal ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("method", ["transductive", "full"])
-def test_nothing_is_at_work_after_ctrl_c(data, method):
-    """Threads end at their next evaluation, and the next fit has the cores for itself."""
+def interrupted(run):
+    """Press ctrl-C while something runs, and return how many evaluations came too late."""
 
     def interrupt():
         READY.wait(60.0)
@@ -91,13 +84,56 @@ def test_nothing_is_at_work_after_ctrl_c(data, method):
     killer = threading.Thread(target=interrupt)
     killer.start()
     with pytest.raises(KeyboardInterrupt):
-        xcopula.fit(data, "Cd", ["Ni", "Zn"], method=method, solver=Slow())
+        run()
     killer.join()
     time.sleep(0.5)
     count = len(SEEN)
     time.sleep(0.5)
-    assert len(SEEN) == count
+    return len(SEEN) - count
+
+
+@pytest.mark.parametrize("method", ["transductive", "full"])
+def test_nothing_is_at_work_after_ctrl_c(data, method):
+    """Threads end at their next evaluation, and the next fit has the cores for itself."""
+    options = {"method": method, "solver": Slow()}
+    assert interrupted(lambda: xcopula.fit(data, "Cd", ["Ni", "Zn"], **options)) == 0
     model = xcopula.fit(
         data, "Cd", ["Ni"], marginals="lognormal", kernels="matern32", restarts=0, method=method
     )
     assert model.converged
+
+
+@pytest.mark.parametrize("run", ["compute", "persist"])
+def test_nothing_of_a_lazy_fit_is_at_work_after_ctrl_c(data, run):
+    """The steps of a recorded fit stop with the run that they belong to; another run is free."""
+    lazy = xcopula.fit(
+        data, "Cd", ["Ni", "Zn"], kernels="matern32", restarts=0, solver=Slow(), compute=False
+    )
+    assert interrupted(getattr(lazy, run)) == 0
+    short = xcopula.fit(
+        data, "Cd", ["Ni"], marginals="lognormal", kernels="matern32", restarts=0, compute=False
+    )
+    assert short.compute().converged
+
+
+def test_a_recorded_fit_stops_with_all_runs_that_it_may_belong_to():
+    """Of two runs at once nobody knows whose step it is: it goes on while one of them does."""
+
+    def objective(theta):
+        return 0.0, theta
+
+    def fail():
+        raise KeyError
+
+    outside = interruptible(objective, 0)
+    with stop_together():
+        with contextlib.suppress(KeyError), stop_together():
+            either = interruptible(objective, 0)
+            fail()
+        assert either(np.ones(1))[0] == 0.0
+    with pytest.raises(Interrupted):
+        either(np.ones(1))
+    assert outside(np.ones(1))[0] == 0.0
+    with stop_together():
+        fine = interruptible(objective, 0)
+    assert fine(np.ones(1))[0] == 0.0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting import optimiser
 from xcopula.fitting.optimiser import OPTIMIZERS, minimise, minimise_from
 
 BOX = np.array([[-2.0, 2.0], [-2.0, 2.0]])
@@ -219,6 +220,41 @@ def test_every_optimiser_finds_the_minimum_in_the_box(optimizer):
     np.testing.assert_allclose(optimum.theta, [0.5, 0.25], atol=0.05)
     assert (np.array(seen) <= box[:, 1] + 1e-12).all()
     assert (np.array(seen) >= box[:, 0] - 1e-12).all()
+
+
+def test_conjugate_gradients_get_there_by_themselves(monkeypatch):
+    """Without the finish they end near the minimum, on a face of the box too."""
+    nothing = SimpleNamespace(success=True, message="")
+    monkeypatch.setattr(optimiser, "_finish", lambda function, iterations, seed: nothing)
+    for high, end in ((0.5, [0.5, 0.25]), (2.0, [1.0, 1.0])):
+        box = np.array([[-2.0, high], [-2.0, 2.0]])
+        optimum = minimise(steep, np.array([-1.2, 1.0]), box, optimizer="cg")
+        np.testing.assert_allclose(optimum.theta, end, atol=0.05)
+
+
+@pytest.mark.parametrize("optimizer", ["cg", "annealing"])
+def test_searches_that_magnify_rounding_end_at_the_very_minimum(optimizer):
+    """From starts that are far apart, to 1e-6; an end at rounding has converged."""
+    for start in ([-1.2, 1.0], [1.7, -0.3], [0.0, 0.0]):
+        optimum = minimise(steep, np.array(start), BOX, optimizer=optimizer)
+        np.testing.assert_allclose(optimum.theta, [1.0, 1.0], atol=1e-6)
+        assert optimum.converged
+
+
+def test_an_end_where_nothing_is_lower_to_rounding_has_converged():
+    """The line search gives up there; how flat it is tells whether that is the end."""
+
+    def rough(x):
+        value, gradient = steep(x)
+        return round(value, 9), gradient
+
+    assert minimise(rough, np.array([-1.2, 1.0]), BOX, optimizer="cg").converged
+
+    def wrong(x):
+        value, gradient = steep(x)
+        return value, -gradient
+
+    assert not minimise(wrong, np.array([-1.2, 1.0]), BOX, optimizer="cg").converged
 
 
 def test_several_starts_choose_the_better_basin():

@@ -9,11 +9,11 @@ import reference
 from xcopula.jit import pairs
 from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import (
-    _floats,
-    _ints,
     add_signal_contraction,
     contract_lower,
     cross,
+    floats,
+    ints,
     lower,
     no_contraction,
     scaled_inputs,
@@ -132,7 +132,7 @@ def test_no_loop_is_compiled_twice(setting):
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (0,), (2, 0)])
-@pytest.mark.parametrize(("alike", "kind"), [(_floats, np.float64), (_ints, np.int64)])
+@pytest.mark.parametrize(("alike", "kind"), [(floats, np.float64), (ints, np.int64)])
 def test_read_only_arrays_are_not_copied(alike, kind, shape):
     """The loops see the same memory, as writeable; the array itself stays closed and alive."""
     array = np.ones(shape, kind)
@@ -152,7 +152,7 @@ def test_arrays_of_another_kind_are_copied(made):
     """Another layout or another type is brought into the one that the loops were compiled for."""
     array = made(np.arange(12.0).reshape(3, 4))
     array.flags.writeable = False
-    seen = _floats(array)
+    seen = floats(array)
     assert seen.flags.carray
     assert seen.dtype == np.float64
     assert not np.shares_memory(seen, array)

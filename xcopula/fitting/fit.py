@@ -38,7 +38,6 @@ from xcopula.marginals import Law
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
 from xcopula.model.record import warn_of_laws
-from xcopula.prediction.forks import survive_forks
 from xcopula.solvers import Solver
 
 __all__ = ["fit"]
@@ -228,7 +227,6 @@ class _Fitting:
         """
         import dask
 
-        survive_forks()
         sources = to_read(self.sources)
         if any(isinstance(source, Unread) for source in sources.values()):
             begun = dask.delayed(_start, pure=True, nout=2)

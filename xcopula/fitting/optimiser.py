@@ -22,6 +22,8 @@ _MAX_ITERATIONS = 300
 # one where no parameter pulls by more than so many nats for a unit of its own.
 _TOLERANCE = 3e-4
 _GRADIENT = 1e-3
+# Searches that magnify rounding end in a finish that goes as far as rounding lets it.
+_FINE_TOLERANCE, _FINE_GRADIENT = 1e-12, 1e-6
 # A box is so many units wide: that of a law's location is four scales to each side.
 _BOX = 8.0
 # A first look at each start, before the most promising one is followed to the end.
@@ -61,7 +63,7 @@ def minimise(
     result = OPTIMIZERS[optimizer](walled, iterations, seed)
     converged, message = bool(result.success), str(result.message)
     if walled.settled:
-        converged, message = True, f"two iterations gained less than {gain:g} nats each"
+        converged, message = True, f"two iterations gained less than {walled.gain:g} nats each"
     if not np.isfinite(walled.value):
         converged, message = False, "the likelihood is zero at every point that was tried"
     return Optimum(walled.theta, walled.value, converged, message, walled.evaluations)
@@ -88,13 +90,13 @@ class _Walled:
         progress: Progress | None,
         gain: float,
     ) -> None:
-        self.objective, self.progress, self.gain = objective, progress, gain
+        self.objective, self.progress = objective, progress
         self.start = self.theta = np.clip(start, bounds[:, 0], bounds[:, 1])
         self.unit = units(bounds)
         self.box = (bounds - self.start[:, None]) / self.unit[:, None]
         self.value = self.first = np.inf
         self.evaluations = self.iterations = 0
-        self.last, self.small, self.settled = np.inf, False, False
+        self.expect(gain)
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
         self.evaluations += 1
@@ -121,6 +123,11 @@ class _Walled:
         """Where the best point so far stands."""
         return np.asarray((self.theta - self.start) / self.unit)
 
+    def expect(self, gain: float) -> None:
+        """Begin to watch for gains of less than so many nats."""
+        self.gain = gain
+        self.last, self.small, self.settled = np.inf, False, False
+
     def report(self, *_: object) -> None:
         """Count an iteration; two in a row that gain next to nothing are the last."""
         self.count()
@@ -137,7 +144,7 @@ class _Walled:
             self.progress(self.iterations, self.value, self.theta)
 
 
-def _lbfgs(function: _Walled, iterations: int, seed: int) -> Any:
+def _lbfgs(function: _Walled, iterations: int, seed: int, *, gradient: float = _GRADIENT) -> Any:
     """Quasi-Newton with limited memory, in a box."""
     from scipy.optimize import Bounds, minimize
 
@@ -149,12 +156,25 @@ def _lbfgs(function: _Walled, iterations: int, seed: int) -> Any:
         bounds=Bounds(function.box[:, 0], function.box[:, 1]),
         callback=function.report,
         # A gain in nats ends it, not one relative to the value, which has the data's units in it.
-        options={"maxiter": iterations, "maxcor": 20, "ftol": 0.0, "gtol": _GRADIENT},
+        options={"maxiter": iterations, "maxcor": 20, "ftol": 0.0, "gtol": gradient},
     )
 
 
+def _finish(function: _Walled, iterations: int, seed: int) -> Any:
+    """L-BFGS from the best point so far to the very minimum.
+
+    Where a path magnifies the rounding of the data's units, only its end is the same in all units.
+    """
+    function.expect(_FINE_TOLERANCE)
+    result = _lbfgs(function, iterations, seed, gradient=_FINE_GRADIENT)
+    # A line search that sees nothing but rounding gives up: what counts is how flat it is there.
+    free = result.x - np.clip(result.x - result.jac, function.box[:, 0], function.box[:, 1])
+    result.success = result.success or bool(np.abs(free).max(initial=0.0) < _GRADIENT)
+    return result
+
+
 def _cg(function: _Walled, iterations: int, seed: int) -> Any:
-    """Conjugate gradients; a sine maps the real line to the box."""
+    """Conjugate gradients, a sine maps the real line to the box; then L-BFGS to the end."""
     from scipy.optimize import minimize
 
     middle, half = function.box.mean(axis=1), 0.5 * np.ptp(function.box, axis=1)
@@ -165,14 +185,15 @@ def _cg(function: _Walled, iterations: int, seed: int) -> Any:
 
     with np.errstate(invalid="ignore", divide="ignore"):
         place = np.where(half > 0.0, (function.best - middle) / half, 0.0)
-    return minimize(
+    minimize(
         unbounded,
         np.arcsin(np.clip(place, -0.999, 0.999)),
         jac=True,
         method="CG",
         callback=function.report,
-        options={"maxiter": iterations, "gtol": 0.05},
+        options={"maxiter": iterations, "gtol": _GRADIENT},
     )
+    return _finish(function, iterations, seed)
 
 
 def _annealing(function: _Walled, iterations: int, seed: int) -> Any:
@@ -188,7 +209,7 @@ def _annealing(function: _Walled, iterations: int, seed: int) -> Any:
         rng=np.random.default_rng(seed),
         callback=function.count,
     )
-    return _lbfgs(function, iterations, seed)
+    return _finish(function, iterations, seed)
 
 
 OPTIMIZERS: dict[str, Callable[[_Walled, int, int], Any]] = {

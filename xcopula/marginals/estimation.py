@@ -22,6 +22,8 @@ _FEWEST_PER_GROUP = 400  # and so many of each group
 _NEAR = 1e-3  # gain that ends the climb of the part
 _STEERED = 15  # steps on all values that take the part's Hessian
 _ROUNDING = 1e-15
+_LARGEST = 1e150  # its square is a number
+_CLOSEST = 1e-13  # of the largest value: closer ones differ by their rounding
 
 IntArray = npt.NDArray[np.intp]
 M = TypeVar("M", bound=Marginal)
@@ -35,7 +37,8 @@ def check_sample(values: npt.ArrayLike, law: type[Marginal], *, lower: float = -
     SupportError
         If a value lies at or below ``lower``, or is infinite.
     ValueError
-        If the array is not 1-D, has NaN, or has fewer than two different values.
+        If the array is not 1-D, has NaN, has fewer than two different values, or values that are
+        too large or too close to each other to compute with.
     """
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1:
@@ -50,7 +53,29 @@ def check_sample(values: npt.ArrayLike, law: type[Marginal], *, lower: float = -
             f"{law.name} needs at least two different values, found {np.unique(y).size} in a "
             f"sample of {y.size}. No law can be fitted to a constant variable: leave it out."
         )
+    _check_size(y, law)
     return y
+
+
+def _check_size(y: Array, law: type[Marginal]) -> None:
+    """Refuse values whose squares are no numbers, or whose differences are rounding."""
+    largest = float(np.abs(y).max())
+    if largest > _LARGEST:
+        raise ValueError(
+            f"{law.name}: values up to {largest:.3g} are too large to compute with. Rescale their "
+            f"units: divide them by {largest:.0e}, say."
+        )
+    spread = float(np.ptp(y))
+    if spread < 1.0 / _LARGEST:
+        raise ValueError(
+            f"{law.name}: values that spread by {spread:.3g} are too close to compute with. "
+            "Rescale their units: choose smaller ones."
+        )
+    if spread < _CLOSEST * largest:
+        raise ValueError(
+            f"{law.name}: values near {largest:.3g} that spread by {spread:.3g} differ by little "
+            "more than rounding. Subtract their mean before they are rounded."
+        )
 
 
 def maximise(

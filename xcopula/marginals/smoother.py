@@ -26,6 +26,8 @@ _SHAPE_SD = 0.3
 _FACTORS = 2.0 ** -np.arange(0.0, 8.5, 0.5)
 _MAX_PAIRED = 300
 _NATS_PER_STEP = 1.0
+# An outlier is so many times as far from the median as most values are.
+_FAR = 10.0
 
 
 def choose_bandwidth(sample: Array) -> float:
@@ -34,7 +36,9 @@ def choose_bandwidth(sample: Array) -> float:
     The rule, 0.9 min(sd, IQR / 1.34) n^(-1/5), is far too wide for two separate clusters. So it
     competes with fractions of it down to 1/256. They are compared by their leave-one-out likelihood
     between the 5 % and 95 % points of at most 300 values, and each halving must gain two nats.
+    Outliers, up to a tenth of the sample on each side, have no say.
     """
+    sample = _without_outliers(sample, 0.1)
     x = sample[np.linspace(0, sample.size - 1, min(sample.size, _MAX_PAIRED)).astype(int)]
     distance = np.abs(x[:, None] - x)[(x.size // 20) : x.size - x.size // 20]
     # ties would favour a bandwidth of zero, so all equal values are left out together
@@ -50,6 +54,21 @@ def choose_bandwidth(sample: Array) -> float:
     return float(_FACTORS[int(np.argmax(gains))]) * _silverman(sample)
 
 
+def _without_outliers(sample: Array, share: float) -> Array:
+    """Return a sorted sample without the few values on each side that are far from all others.
+
+    A side with more of them than its share has none: they are a part of the law.
+    """
+    distance, reach = np.abs(sample - np.median(sample)), 0.0
+    for values in (distance, np.unique(distance)):
+        few = int(share * values.size)
+        reach = _FAR * max(values[few], values[-1 - few])
+        if reach > 0.0:
+            break
+    near = distance <= reach
+    return sample if near.all() else sample[near]
+
+
 def _silverman(x: Array) -> float:
     sd = float(x.std())
     spread = float(np.subtract(*np.quantile(x, [0.75, 0.25]))) / 1.34
@@ -61,9 +80,11 @@ def smooth(x: Array, sample: Array, bandwidth: float) -> tuple[Array, Array]:
     """Evaluate the smoothed distribution function and its density at x (m,).
 
     One pseudo-observation with a kernel 1.5 times as wide as the whole sample joins the n
-    Gaussian kernels, so that the density has no hole where the sample has a gap.
+    Gaussian kernels, so that the density has no hole where the sample has a gap. The sample is
+    sorted; outliers, up to a twentieth on each side, do not make that kernel wider.
     """
-    centre, width, n = sample.mean(), 1.5 * sample.std(), sample.size
+    near = _without_outliers(sample, 0.05)
+    centre, width, n = near.mean(), 1.5 * near.std(), sample.size
     cdf, density = kernel_sums(x, sample, bandwidth)
     wide = (x - centre) / width
     cdf = (cdf + ndtr(wide)) / (n + 1)
@@ -121,15 +142,38 @@ class ScoreTable:
 
 def tabulate(sample: Array, bandwidth: float, low: float, high: float) -> ScoreTable:
     """Tabulate the scores of the smoothed distribution function between two thresholds."""
-    count = int(np.ceil(_KNOTS_PER_BANDWIDTH * (high - low) / bandwidth)) + 1
-    x = np.linspace(low, high, min(max(count, 16), _MAX_KNOTS))
+    x = _place_knots(sample, bandwidth, low, high)
     cdf, density = smooth(x, sample, bandwidth)
     z = ndtri(cdf)
+    # where the function is flat to rounding, a knot that does not rise above all before it goes
+    rising = np.diff(np.maximum.accumulate(z), prepend=-np.inf) > 0.0
+    rising[np.flatnonzero(rising)[-1]] = rising[-1]
+    rising[-1] = True
+    x, z, density = x[rising], np.maximum.accumulate(z)[rising], density[rising]
     slope = density / np.exp(log_phi(z))
     # Fritsch and Carlson: slopes up to three secants keep every cubic increasing
     secant = np.diff(z) / np.diff(x)
     limit = 3.0 * np.minimum(np.append(secant, np.inf), np.insert(secant, 0, np.inf))
     return ScoreTable(x, z, np.minimum(slope, limit))
+
+
+def _place_knots(sample: Array, bandwidth: float, low: float, high: float) -> Array:
+    """Return knots an eighth of a bandwidth apart, or where those are too many, near values."""
+    count = int(np.ceil(_KNOTS_PER_BANDWIDTH * (high - low) / bandwidth)) + 1
+    if count <= _MAX_KNOTS:
+        return np.linspace(low, high, max(count, 16))
+    body = sample[(sample >= low) & (sample <= high)]
+    cells = np.unique(np.floor((body - low) / bandwidth))
+    cells = np.unique(cells[:, None] + np.arange(-4.0, 5.0))
+    each = min(_KNOTS_PER_BANDWIDTH, _MAX_KNOTS // 2 // cells.size)
+    if each == 0:
+        return np.linspace(low, high, _MAX_KNOTS)
+    near = low + bandwidth * (cells[:, None] + np.arange(each) / each).ravel()
+    near = near[(near > low) & (near < high)]
+    x = np.sort(np.concatenate([near, np.linspace(low, high, _MAX_KNOTS // 2)]))
+    x = x[np.diff(x, prepend=-np.inf) > 0.01 * bandwidth]
+    x[-1] = high
+    return np.asarray(x)
 
 
 @dataclass(frozen=True)

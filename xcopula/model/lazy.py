@@ -9,6 +9,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable
 from xcopula.methods import Method
 from xcopula.model.record import CopulaModel, to_node, warn_of_laws
+from xcopula.model.running import stop_together
 from xcopula.prediction import Predicting
 
 __all__ = ["LazyModel"]
@@ -39,18 +40,19 @@ class LazyModel(Predicting):
     def compute(self, **options: Any) -> CopulaModel:
         """Run the fit, BLAS limited to one thread for each task, and return the model.
 
-        Options go to dask.
+        Options go to dask. A run that is interrupted stops what it has started.
         """
         from threadpoolctl import threadpool_limits
 
-        with threadpool_limits(1, user_api="blas"):
+        with stop_together(), threadpool_limits(1, user_api="blas"):
             model: CopulaModel = self.node.compute(**options)
         warn_of_laws(model)
         return model
 
     def persist(self, **options: Any) -> LazyModel:
         """Run the fit and keep the model where it was computed."""
-        return replace(self, node=self.node.persist(**options))
+        with stop_together():
+            return replace(self, node=self.node.persist(**options))
 
     def visualize(self, *arguments: Any, **options: Any) -> Any:
         """Draw the graph; see :func:`dask.visualize`."""

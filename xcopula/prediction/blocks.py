@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.prediction.forks import survive_forks
-
 __all__ = ["Query", "evaluate", "transform"]
 
 FloatArray = npt.NDArray[np.float64]
@@ -126,8 +124,6 @@ class Query:
         if self.chunks is None:
             return evaluate(*map(np.asarray, self.arrays), **options)
         import dask.array as da
-
-        survive_forks()
 
         if not self.dims:
             import dask

@@ -33,8 +33,36 @@ _, status = os.waitpid(child, 0)
 sys.exit(os.waitstatus_to_exitcode(status) % 256)
 """
 
+OTHERS = """
+import os, signal, sys, warnings
+import dask.array
+import numpy as np
+import xcopula
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+warnings.simplefilter("ignore", DeprecationWarning)
+dask.array.ones(10, chunks=1).sum().compute()  # a pool that is no work of this package
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    data = xcopula.datasets.jura(hide="Cd").isel(site=slice(0, 359, 9))
+    options = dict(marginals="lognormal", kernels="matern32", restarts=0)
+    model = xcopula.fit(data.chunk(site=10), "Cd", ["Ni", "Zn"], **options)
+    os._exit(0 if model.converged else 1)
+_, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status) % 256)
+"""
+
+forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+
+@forking
+def test_a_fork_after_others_used_dask_does_not_hang():
+    """The child of a process that only imported the package fits data in chunks."""
+    done = subprocess.run([sys.executable, "-c", OTHERS], capture_output=True, timeout=180)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@forking
 def test_a_fork_after_use_does_not_hang():
     """The child fits and predicts lazily, with the same results to the last bit."""
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, timeout=180)
