@@ -248,3 +248,24 @@ class TestKilledWorker:
         model = lazy.compute()
         assert (tmp_path / "killed").exists()
         np.testing.assert_allclose(model.theta, fitted.theta, rtol=1e-12)
+
+    def test_many_values(self, client, tmp_path, monkeypatch):
+        """The same holds for a fit by neighbours, in stages, and for its prediction in tiles."""
+        rng = np.random.default_rng(0)
+        x, y = rng.random((2, 9000))
+        z = np.sin(9.0 * x) * np.cos(7.0 * y) + 0.3 * rng.normal(size=x.size)
+        many = xr.Dataset({"v": ("site", z)}, {"x": ("site", x), "y": ("site", y)})
+        axis = np.linspace(0.1, 0.9, 40)
+        grid = xr.Dataset(coords={"y": axis, "x": axis})
+        options = {"marginals": "normal", "kernels": "matern32", "restarts": 0}
+        monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as on the workers
+        here = xcopula.fit(many, "v", **options)
+        assert here.solver.name == "neighbours"
+        assert here.converged
+        kill = killer(tmp_path / "killed")
+        lazy = xcopula.fit(many, "v", compute=False, callback=kill, **options)
+        model = lazy.compute()
+        assert (tmp_path / "killed").exists()
+        np.testing.assert_allclose(model.theta, here.theta, rtol=1e-9)
+        out = model.predict(grid, chunks={"y": 8, "x": 8}).compute()
+        xr.testing.assert_allclose(out, here.predict(grid), rtol=1e-9)

@@ -105,7 +105,7 @@ def _correct(whole: Objective, part: Objective, begun: Optimum, bounds: FloatArr
     promises next to nothing the whole is at its minimum. Each step costs one evaluation of the
     whole.
     """
-    theta, evaluations = begun.theta, 1
+    theta, evaluations = begun.theta, begun.evaluations + 1
     value, slope = whole(theta)
     if not np.isfinite(value):
         return replace(begun, converged=False, message="a value left the support of its law")

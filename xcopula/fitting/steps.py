@@ -36,11 +36,13 @@ from xcopula.marginals import Law, Marginal, Recipe, check_law, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.record import Candidate, LawTrial
 from xcopula.process import Moments, Process, Sample, scores
-from xcopula.solvers import Sequential, settle
+from xcopula.solvers import LeavesOut, Sequential, settle
+from xcopula.solvers.search import gaps_around
 
 __all__ = ["Fitted", "begin", "choose", "fit_alone", "fit_pair", "fit_together"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Tables = tuple[tuple[Candidate, ...], ...]
 
 _log = logging.getLogger("xcopula")
@@ -54,7 +56,7 @@ _PAIR_TERMS, _TERMS = 4000, 10_000
 # A second structure is tried from twice so many values on.
 _STRUCTURES_FROM = 2000
 # Laws of the primary are compared by so many left-out values at most.
-_MOST_LEFT_OUT = 2000
+_MOST_LEFT_OUT, _MOST_IN_GAPS = 2000, 400
 
 
 @dataclass(frozen=True)
@@ -280,16 +282,28 @@ class _Together:
         )
 
     def crps(self, fitted: Fitted) -> float:
-        """Return the mean CRPS of the primary's values, each left out."""
+        """Return the mean CRPS of the primary's values, each left out.
+
+        Where values are many, some are also left out with all that is near them, and both count
+        the same: next to a datum all models are good, in a gap they are not.
+        """
         process, theta, sample = fitted.process, fitted.theta, self.sample
         conditioned = self.method.condition(
             process, sample, self._prepare(process, fitted.prepared), theta
         )
         size = sample.sizes[0]
         some = np.linspace(0, size, min(size, _MOST_LEFT_OUT), endpoint=False).astype(np.int64)
-        law = process.split(theta)[1][0].at(sample.covariates_of(0)[some])
-        moments = Moments(*(part[some] for part in conditioned.leave_one_out()))
-        return float(scores(moments, law, sample.values[some]).crps.mean())
+        near = Moments(*(part[some] for part in conditioned.leave_one_out()))
+        found = self._mean_crps(fitted, near, some)
+        if size <= _MOST_LEFT_OUT or not isinstance(conditioned, LeavesOut):
+            return found
+        few = some[:: _MOST_LEFT_OUT // _MOST_IN_GAPS]
+        far = conditioned.left_out(few, gaps_around(process, theta, sample, few))
+        return 0.5 * (found + self._mean_crps(fitted, far, few))
+
+    def _mean_crps(self, fitted: Fitted, moments: Moments, rows: IntArray) -> float:
+        law = fitted.process.split(fitted.theta)[1][0].at(self.sample.covariates_of(0)[rows])
+        return float(scores(moments, law, self.sample.values[rows]).crps.mean())
 
     def choose_law(self, first: Fitted, laws: list[Marginal]) -> Fitted:
         """Let laws of the primary that are close to the chosen one compete in the whole model.
