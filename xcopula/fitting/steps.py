@@ -20,7 +20,6 @@ from xcopula.fitting.alone import (
     length_parameters,
     penalised,
     some_terms,
-    starting_point,
 )
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.interruption import interruptible
@@ -28,7 +27,7 @@ from xcopula.fitting.optimiser import Objective, Optimum, units
 from xcopula.fitting.request import Request, check_structures, input_groups
 from xcopula.fitting.selection import select, select_shared, select_structures, shortlist
 from xcopula.fitting.stages import Staged, minimise_in_stages
-from xcopula.kernels.correlation import parameters_of
+from xcopula.fitting.suggestion import suggest
 from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
@@ -180,7 +179,7 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
     sample = observations.sample.select([0, task])
     chosen = [tables[0][0], tables[task][0]]
     covariance = request.covariance([c.kernel for c in chosen], observations, chosen[0].structures)
-    process, theta = _suggest(covariance, chosen, sample)
+    process, theta = suggest(covariance, chosen, sample)
     _, own = process.with_tasks((0,))
     free = np.setdiff1d(np.arange(process.size), own)
 
@@ -225,7 +224,7 @@ def fit_together(
     sample = observations.sample
     chosen = [table[0] for table in tables]
     covariance = request.covariance([c.kernel for c in chosen], observations, chosen[0].structures)
-    process, theta = _suggest(covariance, chosen, sample)
+    process, theta = suggest(covariance, chosen, sample)
     for i, pair in enumerate(pairs, start=1):
         theta[process.with_tasks((0, i))[1]] = pair.theta
     if pairs:
@@ -384,55 +383,3 @@ def _in_stages(
         seed=request.seed,
         **stages,
     )
-
-
-def _suggest(
-    covariance: Covariance, chosen: Sequence[Candidate], sample: Sample
-) -> tuple[Process, FloatArray]:
-    """Return the process of the chosen kernels and laws, and where single-task fits put it.
-
-    What tasks share starts at the first one's, so that a primary stays as it was alone.
-    """
-    process = Process(covariance, tuple(c.marginal for c in chosen))
-    theta = starting_point(covariance)
-    singles = [
-        (Covariance((c.kernel,), covariance.groups, structures=c.structures), c.theta)
-        for c in chosen
-    ]
-    lengths, logits, scalings = (
-        [single.part(t, name) for single, t in singles] for name in ("length", "logit", "scaling")
-    )
-    own = lengths[0] if covariance.shared else np.concatenate(lengths, axis=2)
-    covariance.part(theta, "length")[:] = own
-    covariance.part(theta, "logit")[:] = np.concatenate(logits, axis=1)
-    covariance.part(theta, "scaling")[:] = scalings[0]
-    if covariance.tasks > 1:
-        a = parameters_of(_score_correlation(process, sample))
-        covariance.part(theta, "correlation")[:] = a
-        if covariance.noise == "correlated":
-            covariance.part(theta, "noise_correlation")[:] = a
-    return process, process.join(theta)
-
-
-def _score_correlation(process: Process, sample: Sample) -> FloatArray:
-    """Estimate the correlation between tasks from each site's nearest neighbour in the other."""
-    from scipy.spatial import cKDTree
-
-    tasks = process.covariance.tasks
-    w = [
-        m.at(sample.covariates_of(i)).to_normal(sample.values[sample.task(i)])
-        for i, m in enumerate(process.marginals)
-    ]
-    trees = [cKDTree(sample.inputs[:, sample.task(i)].T) for i in range(tasks)]
-    matrix = np.eye(tasks)
-    for i in range(tasks):
-        for j in range(i):
-            distance, nearest = trees[j].query(trees[i].data)
-            close = distance <= np.quantile(distance, 0.5)
-            with np.errstate(invalid="ignore", divide="ignore"):  # constant scores: no correlation
-                r = float(np.corrcoef(w[i][close], w[j][nearest[close]])[0, 1])
-            matrix[i, j] = matrix[j, i] = 0.0 if np.isnan(r) else np.clip(r, -0.95, 0.95)
-    # Estimated pair by pair, the matrix may be indefinite: shrink it until it is not.
-    while np.linalg.eigvalsh(matrix)[0] < 0.02:
-        matrix = 0.9 * matrix + 0.1 * np.eye(tasks)
-    return matrix

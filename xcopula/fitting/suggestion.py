@@ -1,0 +1,80 @@
+"""Where to start with several tasks: where each alone ended, and how their scores correlate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.fitting.alone import starting_point
+from xcopula.kernels.correlation import parameters_of
+from xcopula.kernels.covariance import Covariance
+from xcopula.model.record import Candidate
+from xcopula.process import Process, Sample
+
+__all__ = ["score_correlation", "suggest"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Sites of a task that are looked at.
+_MOST = 5000
+
+
+def suggest(
+    covariance: Covariance, chosen: Sequence[Candidate], sample: Sample
+) -> tuple[Process, FloatArray]:
+    """Return the process of the chosen kernels and laws, and where single-task fits put it.
+
+    What tasks share starts at the first one's, so that a primary stays as it was alone.
+    """
+    process = Process(covariance, tuple(c.marginal for c in chosen))
+    theta = starting_point(covariance)
+    singles = [
+        (Covariance((c.kernel,), covariance.groups, structures=c.structures), c.theta)
+        for c in chosen
+    ]
+    lengths, logits, scalings = (
+        [single.part(t, name) for single, t in singles] for name in ("length", "logit", "scaling")
+    )
+    own = lengths[0] if covariance.shared else np.concatenate(lengths, axis=2)
+    covariance.part(theta, "length")[:] = own
+    covariance.part(theta, "logit")[:] = np.concatenate(logits, axis=1)
+    covariance.part(theta, "scaling")[:] = scalings[0]
+    if covariance.tasks > 1:
+        a = parameters_of(score_correlation(process, sample))
+        covariance.part(theta, "correlation")[:] = a
+        if covariance.noise == "correlated":
+            covariance.part(theta, "noise_correlation")[:] = a
+    return process, process.join(theta)
+
+
+def score_correlation(process: Process, sample: Sample) -> FloatArray:
+    """Estimate the correlation between tasks from each site's nearest neighbour in the other."""
+    from scipy.spatial import cKDTree
+
+    tasks = process.covariance.tasks
+    trees = [cKDTree(sample.inputs[:, sample.task(i)].T) for i in range(tasks)]
+    matrix = np.eye(tasks)
+    for i in range(tasks):
+        size = sample.sizes[i]
+        rows = np.linspace(0, size, min(size, _MOST), endpoint=False).astype(np.int64)
+        for j in range(i):
+            distance, nearest = trees[j].query(trees[i].data[rows])
+            close = distance <= np.quantile(distance, 0.5)
+            own = _scores(process, sample, i, rows[close])
+            other = _scores(process, sample, j, nearest[close])
+            with np.errstate(invalid="ignore", divide="ignore"):  # constant scores: no correlation
+                r = float(np.corrcoef(own, other)[0, 1])
+            matrix[i, j] = matrix[j, i] = 0.0 if np.isnan(r) else np.clip(r, -0.95, 0.95)
+    # Estimated pair by pair, the matrix may be indefinite: shrink it until it is not.
+    while np.linalg.eigvalsh(matrix)[0] < 0.02:
+        matrix = 0.9 * matrix + 0.1 * np.eye(tasks)
+    return matrix
+
+
+def _scores(process: Process, sample: Sample, task: int, rows: IntArray) -> FloatArray:
+    """Return the normal scores of some observations of a task, by their places in it."""
+    law = process.marginals[task].at(sample.covariates_of(task)[rows])
+    return law.to_normal(sample.values[sample.task(task)][rows])
