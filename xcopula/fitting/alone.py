@@ -91,7 +91,7 @@ class Alone:
             process.bounds(),
             terms=self.terms,
             lengths=length_parameters(process),
-            anew=isinstance(self.solver, Sequential),
+            anew=isinstance(self.solver, Sequential) and self.solver.adapts(process),
             whole=False,
         )
         return self._candidate(kernel, process, fit.optimum)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.optimiser import Objective, Optimum, minimise, minimise_from
+from xcopula.fitting.optimiser import Objective, Optimum, minimise, minimise_from, units
 
 __all__ = ["Staged", "minimise_in_stages"]
 
@@ -33,11 +33,12 @@ _MOVED = 0.1
 _ROUNDS = 4
 # On some terms two iterations that gain less nats than this are the last. On all terms there are so
 # many steps, until one promises to gain less.
-_PART_GAIN = 0.05
+_PART_GAIN = 0.01
 _STEPS = 12
 _GAIN = 0.3
-# A step that fails is tried so many times, each a share of the one before.
-_SHORTER, _TRIES = 0.3, 4
+# A spring keeps steps short where the part is flat: so many nats for a unit of a parameter, more
+# after a step that fails. Where it is so stiff, what it leaves to gain says little.
+_LEAST_STIFFNESS, _STIFFER, _MOST_STIFFNESS = 1.0, 10.0, 1e3
 
 
 @dataclass(frozen=True)
@@ -103,47 +104,46 @@ def _correct(whole: Objective, part: Objective, begun: Optimum, bounds: FloatArr
 
     The part, its slope corrected to that of the whole at the present point, is minimised; where it
     promises next to nothing the whole is at its minimum. Each step costs one evaluation of the
-    whole.
+    whole. A step that does not gain is tried again with a stiffer spring.
     """
     theta, evaluations = begun.theta, begun.evaluations + 1
     value, slope = whole(theta)
     if not np.isfinite(value):
         return replace(begun, converged=False, message="a value left the support of its law")
+    stiffness = _LEAST_STIFFNESS
     for _ in range(_STEPS):
         _, own = part(theta)
-        corrected = _tilted(part, slope - own, theta)
-        step = minimise(corrected, theta, bounds, gain=_PART_GAIN)
+        corrected = _tilted(part, slope - own, theta, stiffness / units(bounds) ** 2)
+        # To the end: a valley is entered by small gains.
+        step = minimise(corrected, theta, bounds)
         promised = corrected(theta)[0] - step.value
         _log.debug("All terms: value %.2f, %.2f nats promised", value, promised)
         if promised < _GAIN:
-            return _end(theta, value, evaluations, f"{promised:.2g} nats are left to gain")
-        share = 1.0
-        for _ in range(_TRIES):
-            new = theta + share * (step.theta - theta)
-            evaluations += 1
-            try:
-                new_value, new_slope = whole(new)
-            except NotPositiveDefiniteError:
-                new_value, new_slope = np.inf, slope
-            if np.isfinite(new_value) and new_value < value:
-                break
-            share *= _SHORTER
+            message = f"{promised:.2g} nats are left to gain"
+            return Optimum(theta, value, stiffness < _MOST_STIFFNESS, message, evaluations)
+        evaluations += 1
+        try:
+            new_value, new_slope = whole(step.theta)
+        except NotPositiveDefiniteError:
+            new_value, new_slope = np.inf, slope
+        if np.isfinite(new_value) and new_value < value:
+            theta, value, slope = step.theta, new_value, new_slope
+            stiffness = max(stiffness / _STIFFER, _LEAST_STIFFNESS)
         else:
-            return _end(theta, value, evaluations, "no step gains")
-        theta, value, slope = new, new_value, new_slope
+            stiffness *= _STIFFER
     message = f"{_STEPS} steps on all terms were not enough"
-    return replace(_end(theta, value, evaluations, message), converged=False)
+    return Optimum(theta, value, False, message, evaluations)
 
 
-def _tilted(objective: Objective, tilt: FloatArray, theta: FloatArray) -> Objective:
-    """Return an objective with a linear function added that is zero at theta."""
+def _tilted(
+    objective: Objective, tilt: FloatArray, theta: FloatArray, stiffness: FloatArray
+) -> Objective:
+    """Return an objective with a slope added, and a spring that holds it at theta."""
 
     def value(point: FloatArray) -> tuple[float, FloatArray]:
         own, slope = objective(point)
-        return own + float(tilt @ (point - theta)), slope + tilt
+        away = point - theta
+        pull = stiffness * away
+        return own + float((tilt + 0.5 * pull) @ away), slope + tilt + pull
 
     return value
-
-
-def _end(theta: FloatArray, value: float, evaluations: int, message: str) -> Optimum:
-    return Optimum(theta, value, True, message, evaluations)

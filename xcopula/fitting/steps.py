@@ -206,6 +206,7 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
         request,
         terms=some_terms(request.solver, sample, _PAIR_TERMS),
         lengths=np.flatnonzero(np.isin(free, length_parameters(process))),
+        anew=_adapts(request, process),
         whole=False,
     ).optimum
     return replace(optimum, theta=filled(optimum.theta))
@@ -255,6 +256,7 @@ class _Together:
             limited,
             terms=some_terms(self.request.solver, self.sample, _TERMS),
             lengths=length_parameters(process),
+            anew=_adapts(self.request, process) and not scout,
             whole=not scout,
             scout=scout,
         )
@@ -353,6 +355,11 @@ def _joined(pairs: Sequence[Optimum], theta: FloatArray) -> Optimum:
     )
 
 
+def _adapts(request: Request, process: Process) -> bool:
+    """Tell whether a structure is to be made anew when length scales have moved."""
+    return isinstance(request.solver, Sequential) and request.solver.adapts(process)
+
+
 def _fitted(process: Process, staged: Staged) -> Fitted:
     optimum = staged.optimum
     log_likelihood = -optimum.value - process.log_prior(optimum.theta)[0]
@@ -376,7 +383,6 @@ def _in_stages(
         lambda theta, terms: interruptible(prepare(theta, terms), request.ticket),
         [start, *others],
         bounds,
-        anew=isinstance(request.solver, Sequential) and not scout,
         progress=request.progress(),
         scout=scout,
         optimizer=request.optimizer,

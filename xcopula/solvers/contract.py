@@ -143,6 +143,9 @@ class Sequential(Solver, Protocol):
     def prepare(self, process: Process, theta: FloatArray, sample: Sample, given: int = 0) -> Any:
         """Return the structure of a sample; terms of tasks that are ``given`` do not count."""
 
+    def adapts(self, process: Process) -> bool:
+        """Tell whether the structure depends on the length scales."""
+
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
     ) -> tuple[Sample, Any]:

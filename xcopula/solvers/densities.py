@@ -41,8 +41,12 @@ class Densities(NamedTuple):
         """
         gain = self.weights * (self.each - other.each)
         drawn = self.clusters >= 0
-        sums = np.bincount(self.clusters[drawn], gain[drawn]).astype(np.float64)
-        return float(np.sqrt(_variance_of_sum(gain[~drawn]) + _variance_of_sum(sums)))
+        variance = _variance_of_sum(gain[~drawn])
+        for weight in np.unique(self.weights[drawn]):  # a level of the order each
+            own = drawn & (self.weights == weight)
+            _, cluster = np.unique(self.clusters[own], return_inverse=True)
+            variance += _variance_of_sum(np.bincount(cluster, gain[own]).astype(np.float64))
+        return float(np.sqrt(variance))
 
 
 def _variance_of_sum(units: FloatArray) -> float:

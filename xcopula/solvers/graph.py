@@ -8,6 +8,7 @@ coarse to fine: early observations are spread out and know of long ranges.
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -40,11 +41,15 @@ IntArray = npt.NDArray[np.int64]
 # place, the others stand too close for their order to matter.
 _SHRINK = 2.0**-0.5
 _ENOUGH = 0.6
+# Points that are looked at for each that may be taken.
+_LOOKED_AT = 15.0
 # Where distance alone does not tell who matters, so many times the neighbours are looked at.
 WIDER = 1.5
-# Terms of a part of the likelihood: the first of the order count all, of the others a share.
+# Terms of a part of the likelihood: of the first of the order all, of the others clusters.
 _EARLY = 0.1
-_CLUSTER = 50
+_CLUSTER = 16
+# A share of the observations that is few.
+_FEW = 0.2
 # Queries of a tree at a time, so that what is found of them stays small.
 _BATCH = 2**16
 
@@ -209,8 +214,8 @@ def connect_some(
     """Choose some terms that stand for all, and return the sample that they need with them.
 
     The earliest of each task count once, and so do its smallest and its largest value, which its
-    law must admit. Of the others, clusters of near ones are taken at even steps along a curve
-    through space: their neighbours are few, and no region is left out.
+    law must admit. Of each later level of the order, clusters of near ones are taken at even steps
+    along a curve through space: their neighbours are few, and no region is left out.
     """
     rank = order(near)
     sample = near.sample
@@ -244,24 +249,40 @@ def connect_some(
 def _strata(
     points: FloatArray, rank: IntArray, terms: int, start: int
 ) -> tuple[IntArray, FloatArray, npt.NDArray[np.int32]]:
-    """Return rows, weights and clusters of a part of one task's terms."""
-    n = len(points)
-    early = int(_EARLY * terms) if terms < n else n
-    head = np.flatnonzero(rank < early)
-    rest = tree_of(points).indices
-    rest = rest[rank[rest] >= early]
-    number = max(1, (terms - early) // _CLUSTER)
-    chosen, clusters = np.empty(0, np.int64), np.empty(0, np.int32)
-    if rest.size:
-        starts = np.linspace(0, rest.size, number, endpoint=False).astype(np.int64)
-        ends = np.minimum(starts + _CLUSTER, np.append(starts[1:], rest.size))
-        chosen = np.concatenate([rest[a:b] for a, b in zip(starts, ends, strict=True)])
-        clusters = np.repeat(np.arange(number), ends - starts).astype(np.int32)
-    weights = np.concatenate(
-        [np.ones(head.size), np.full(chosen.size, rest.size / max(chosen.size, 1))]
-    )
-    rows = np.concatenate([head, chosen]).astype(np.int64) + start
-    return rows, weights, np.concatenate([np.full(head.size, -1, np.int32), clusters])
+    """Return rows, weights and clusters of a part of one task's terms.
+
+    The earliest are all there. Then each level of the order, twice as many as all before it, has a
+    share: half of the terms go by the levels' sizes, half are the same for all.
+    """
+    near = tree_of(points).indices.astype(np.int64)
+    edges = [-1, min(int(_EARLY * terms), len(points))]
+    while edges[-1] < len(points):
+        edges.append(min(2 * edges[-1], len(points)))
+    left, levels = terms - edges[1], len(edges) - 2
+    parts, number = [], 0
+    for k, (low, high) in enumerate(itertools.pairwise(edges)):
+        own = near[(rank[near] >= low) & (rank[near] < high)]
+        share = own.size
+        if k:
+            share = int(0.5 * left * (own.size / (len(points) - edges[1]) + 1.0 / levels))
+        rows, clusters = _draw(own, share, number)
+        weights = np.full(rows.size, own.size / max(rows.size, 1))
+        parts.append((rows + start, weights, clusters))
+        number = max(number, int(clusters.max(initial=-1)) + 1)
+    rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
+    return rows, weights, clusters
+
+
+def _draw(own: IntArray, share: int, first: int) -> tuple[IntArray, npt.NDArray[np.int32]]:
+    """Return clusters of observations at even steps, numbered from ``first`` on; or all, as -1."""
+    count = max(1, share // _CLUSTER)
+    if share >= own.size or count * _CLUSTER >= own.size:
+        return own, np.full(own.size, -1, np.int32)
+    starts = np.linspace(0, own.size, count, endpoint=False).astype(np.int64)
+    which = (starts[:, None] + np.arange(_CLUSTER)).ravel()
+    clusters = np.repeat(np.arange(first, first + count, dtype=np.int32), _CLUSTER)
+    inside = which < own.size
+    return own[which[inside]], clusters[inside]
 
 
 def order(near: Near) -> IntArray:
@@ -283,7 +304,9 @@ def _coarse_to_fine(points: FloatArray) -> IntArray:
     radius = 0.5 * float(np.ptp(points, axis=0).max())
     least = 1e-9 * radius
     while filled < _ENOUGH * n and radius > least:
-        filled = thin(points, shuffled, radius, taken, out, filled)
+        # Where few can be taken not all need be looked at.
+        some = int(_LOOKED_AT * max(filled, 10) * _SHRINK ** -points.shape[1])
+        filled = thin(points, shuffled[:some], radius, taken, out, filled)
         radius *= _SHRINK
     out[filled:] = shuffled[~taken[shuffled]]
     return out
@@ -382,9 +405,11 @@ def _preceding(
     queue = np.argsort(query_rank)
     before = np.searchsorted(point_rank[by_rank], query_rank[queue])
     low = int(np.searchsorted(before, 1))
+    # Trees take longer than a few queries do: these share a tree of more points.
+    growth = 1.5 if len(query) > _FEW * len(points) else 4.0
     while low < len(queue):
         least = int(before[low])
-        high = int(np.searchsorted(before, max(least * 3 // 2, 64), side="right"))
+        high = int(np.searchsorted(before, max(growth * least, 64), side="right"))
         size = int(before[high - 1])
         tree = tree_of(ordered[:size])
         wanted = count if least == size else int(count * (0.2 + 0.8 * size / least)) + 6

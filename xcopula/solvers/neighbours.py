@@ -93,6 +93,12 @@ class Neighbours:
         """Choose the neighbours of every observation but those of tasks that are given."""
         return Connected(process, theta, sample, self.most(process, sample), given)
 
+    def adapts(self, process: Process) -> bool:
+        """Tell whether the neighbours depend on the length scales: not where distance decides."""
+        covariance = process.covariance
+        one = covariance.tasks == 1 and len(covariance.groups) == 1
+        return not one or covariance.groups[0].ard
+
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
     ) -> tuple[Sample, Graph]:
