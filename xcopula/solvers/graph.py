@@ -219,7 +219,7 @@ def connect_some(
     """
     rank = order(near)
     sample = near.sample
-    parts = []
+    parts, drawn = [], 0
     sizes = sample.sizes[given:]
     for i in range(given, sample.tasks):
         own = np.arange(sample.size)[sample.task(i)]
@@ -228,7 +228,9 @@ def connect_some(
         place = rank[own] - own[0]
         values = sample.values[own]
         place[[np.argmin(values), np.argmax(values)]] = -1
-        parts.append(_strata(near.places[own], place, share, own[0]))
+        *part, cluster = _strata(near.places[own], place, share, own[0])
+        parts.append((*part, np.where(cluster < 0, cluster, cluster + drawn).astype(np.int32)))
+        drawn = max(drawn, int(parts[-1][-1].max()) + 1)
     rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
     graph = _graph(near, rank, rows, weights, clusters, most, workers)
     used = np.zeros(sample.size, bool)

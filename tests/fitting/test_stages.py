@@ -1,0 +1,301 @@
+"""Minimising in stages: on some terms first, with neighbours that suit, then on all."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting import stages
+from xcopula.fitting.stages import minimise_in_stages
+
+RNG = np.random.default_rng
+BOX = np.tile([-40.0, 40.0], (3, 1))
+NO_LENGTHS = np.empty(0, np.int64)
+
+
+class World:
+    """A sum of many random terms, quadratic or nearly; some of them stand for all."""
+
+    def __init__(self, size=5000, seed=0):
+        rng = RNG(seed)
+        self.slopes = rng.normal(size=(size, 3)) * np.array([1.0, 0.3, 0.05])
+        self.centres = rng.normal([1.0, -2.0, 3.0], 1.0, (size, 3))
+        self.some = rng.permutation(size)
+        self.prepared: list[tuple[np.ndarray, int | None]] = []
+        self.evaluations = {True: 0, False: 0}
+
+    def value(self, theta, rows=slice(None), weight=1.0):
+        """Return the sum over some terms."""
+        u = ((theta - self.centres[rows]) * self.slopes[rows]).sum(axis=1)
+        root = np.sqrt(25.0 + u**2)
+        return weight * 5.0 * (root - 5.0).sum(), weight * self.slopes[rows].T @ (5.0 * u / root)
+
+    def prepare(self, theta, terms):
+        """Return the objective of some terms, or of all."""
+        self.prepared.append((theta, terms))
+        part = terms is not None
+        rows = self.some[:terms] if part else slice(None)
+        weight = len(self.some) / terms if part else 1.0
+
+        def objective(point):
+            self.evaluations[not part] += 1
+            return self.value(point, rows, weight)
+
+        return objective
+
+    @functools.cached_property
+    def minimum(self):
+        """The minimum of the whole, by Newton's method."""
+        theta = np.zeros(3)
+        for _ in range(50):
+            u = ((theta - self.centres) * self.slopes).sum(axis=1)
+            bend = (self.slopes.T * (125.0 / (25.0 + u**2) ** 1.5)) @ self.slopes
+            theta = theta - np.linalg.solve(bend, self.value(theta)[1])
+        assert np.abs(self.value(theta)[1]).max() < 1e-8
+        return self.value(theta)[0]
+
+
+def search(prepare, starts=None, **options):
+    """Minimise in stages from zero, unless it is said otherwise."""
+    given = {"terms": 500, "lengths": NO_LENGTHS, "anew": False, **options}
+    return minimise_in_stages(prepare, starts or [np.zeros(3)], BOX, **given)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ends_at_the_minimum_of_the_whole(seed):
+    """Within 0.3 nats, by few evaluations of all terms, though the part's minimum is elsewhere."""
+    world = World(seed=seed)
+    staged = search(world.prepare)
+    optimum = staged.optimum
+    assert optimum.converged
+    assert "nats are left to gain" in optimum.message
+    assert world.minimum - 1e-6 <= optimum.value < world.minimum + 0.3
+    assert optimum.value == pytest.approx(world.value(optimum.theta)[0])
+    assert world.evaluations[True] == optimum.evaluations <= 6
+    part = search(World(seed=seed).prepare, whole=False).optimum
+    assert world.value(part.theta)[0] > optimum.value
+    assert world.evaluations[False] > 10
+    np.testing.assert_array_equal(staged.prepared, world.prepared[-1][0])
+
+
+def test_some_seeds_gain_much():
+    """The part alone would have missed the whole's minimum by more than is tolerated."""
+    missed = []
+    for seed in range(6):
+        world = World(seed=seed)
+        part = search(world.prepare, whole=False).optimum
+        missed.append(world.value(part.theta)[0] - world.minimum)
+    assert max(missed) > 0.6
+
+
+def test_all_terms_are_one_stage():
+    """Without a number of terms one search on all of them is all there is."""
+    world = World()
+    staged = search(world.prepare, terms=None)
+    assert [terms for _, terms in world.prepared] == [None]
+    assert staged.optimum.value == pytest.approx(world.minimum, abs=0.01)
+    np.testing.assert_array_equal(staged.prepared, np.zeros(3))
+
+
+def test_what_the_part_says_may_be_enough():
+    """Then nothing is made of all terms."""
+    world = World()
+    staged = search(world.prepare, whole=False)
+    assert {terms for _, terms in world.prepared} == {500}
+    assert world.evaluations[True] == 0
+    assert staged.optimum.value == pytest.approx(
+        world.value(staged.optimum.theta, world.some[:500], 10.0)[0]
+    )
+
+
+class TestNeighboursAnew:
+    """What is made of a sample suits the lengths that it is made for."""
+
+    @staticmethod
+    def prepare(calls, drift):
+        """Return objectives whose minimum is where they were made for, moved by a function."""
+
+        def prepare(theta, terms):
+            calls.append((theta.copy(), terms))
+            minimum = drift(theta)
+
+            def objective(point):
+                return 50.0 * float(((point - minimum) ** 2).sum()), 100.0 * (point - minimum)
+
+            return objective
+
+        return prepare
+
+    @pytest.mark.parametrize("terms", [None, 500])
+    def test_until_lengths_stay(self, terms):
+        """The structure is made again while a length moves by a tenth, and searched from there."""
+        calls = []
+        goal = np.array([2.0, 0.0, 0.0])
+        # Each time half of the way is left.
+        staged = search(
+            self.prepare(calls, lambda made: 0.5 * (made + goal)),
+            terms=terms,
+            lengths=np.array([0]),
+            anew=True,
+        )
+        made = [theta[0] for theta, t in calls if t == terms]
+        np.testing.assert_allclose(made, [0.0, 1.0, 1.5, 1.75, 1.875], atol=0.02)
+        if terms:
+            assert calls[-1][1] is None
+            np.testing.assert_array_equal(calls[-1][0], staged.prepared)
+        else:
+            np.testing.assert_array_equal(staged.prepared, calls[-1][0])
+
+    def test_not_for_ever(self):
+        """Neighbours that chase their lengths are given up after some rounds."""
+        calls = []
+        search(self.prepare(calls, lambda made: made + 1.0), lengths=np.array([0]), anew=True)
+        assert len([t for _, t in calls if t]) == 1 + stages._ROUNDS
+
+    @pytest.mark.parametrize("anew", [True, False])
+    def test_only_lengths_count(self, anew):
+        """Other parameters may move, and where nothing depends on lengths, these too."""
+        calls = []
+        goal = np.array([3.0, 0.02, 3.0])
+        lengths = np.array([1]) if anew else np.array([0])
+        search(self.prepare(calls, lambda made: goal), lengths=lengths, anew=anew)
+        assert [t for _, t in calls] == [500, None]
+
+    def test_evaluations_of_all_rounds_count(self):
+        """Also those of the rounds before the last."""
+        calls, counts = [], [0]
+        prepare = self.prepare(calls, lambda made: 0.5 * (made + 2.0))
+
+        def counted(theta, terms):
+            objective = prepare(theta, terms)
+
+            def count(point):
+                counts[0] += 1
+                return objective(point)
+
+            return count
+
+        staged = search(counted, terms=None, lengths=np.array([0]), anew=True)
+        assert staged.optimum.evaluations == counts[0]
+
+
+class TestWalls:
+    def test_an_infinite_start_is_passed_over(self):
+        """Another start that is finite is followed."""
+        world = World()
+
+        def prepare(theta, terms):
+            inner = world.prepare(theta, terms)
+            return lambda p: (np.inf, np.zeros(3)) if p[0] < -20.0 else inner(p)
+
+        staged = search(prepare, [np.array([-30.0, 0.0, 0.0]), np.zeros(3)])
+        assert staged.optimum.converged
+        assert staged.optimum.value < world.minimum + 0.3
+
+    def test_infinite_everywhere(self):
+        """It has not converged, and says why."""
+        staged = search(lambda *_: lambda p: (np.inf, np.zeros(3)))
+        assert not staged.optimum.converged
+        assert staged.optimum.message == "a value left the support of its law"
+        part = search(lambda *_: lambda p: (np.inf, np.zeros(3)), whole=False)
+        assert not part.optimum.converged
+        assert "zero at every point" in part.optimum.message
+
+    def test_the_whole_is_infinite_where_the_part_ends(self):
+        """What the part found is returned, as not converged."""
+        world = World()
+
+        def prepare(theta, terms):
+            inner = world.prepare(theta, terms)
+            return inner if terms else lambda p: (np.inf, np.zeros(3))
+
+        staged = search(prepare)
+        expected = search(World().prepare, whole=False)
+        np.testing.assert_array_equal(staged.optimum.theta, expected.optimum.theta)
+        assert not staged.optimum.converged
+        assert "support" in staged.optimum.message
+
+    @pytest.mark.parametrize("wall", ["infinite", "not positive definite"])
+    def test_a_step_into_a_wall_is_shortened(self, wall):
+        """A step that meets one is tried again, shorter, and the search goes on from there."""
+
+        def prepare(theta, terms):
+            goal, edge = (-3.0, np.inf) if terms else (2.0, 0.5)
+
+            def objective(p):
+                if p[0] > edge:
+                    if wall == "infinite":
+                        return np.inf, np.zeros(3)
+                    raise NotPositiveDefiniteError("too long")
+                return float(((p - goal) ** 2).sum()), 2.0 * (p - goal)
+
+            return objective
+
+        optimum = search(prepare).optimum
+        assert -3.0 < optimum.theta[0] <= 0.5
+        # The part's minimum has 75 nats, the best within the wall much less.
+        assert optimum.value < 25.0
+
+    def test_no_step_gains(self):
+        """A slope that promises what the value does not keep ends the search where it began."""
+        evaluations = []
+
+        def prepare(theta, terms):
+            def part(p):
+                return float(p @ p), 2.0 * p
+
+            def whole(p):
+                evaluations.append(p)
+                return 7.0 + float(np.abs(p).sum()), np.full(3, -5.0)
+
+            return part if terms else whole
+
+        optimum = search(prepare).optimum
+        assert optimum.message == "no step gains"
+        assert optimum.converged
+        assert optimum.value == pytest.approx(7.0)
+        np.testing.assert_allclose(optimum.theta, 0.0, atol=1e-8)
+        assert optimum.evaluations == len(evaluations) == 1 + stages._TRIES
+
+    def test_steps_that_are_too_short(self):
+        """Where the part bends far more than the whole, its steps do not get there: it is said."""
+
+        def prepare(theta, terms):
+            def part(p):
+                return 30.0 * float(p @ p), 60.0 * p
+
+            def whole(p):
+                return 0.5 * float(((p - 30.0) ** 2).sum()), p - 30.0
+
+            return part if terms else whole
+
+        optimum = search(prepare).optimum
+        assert not optimum.converged
+        assert optimum.message == "12 steps on all terms were not enough"
+        assert optimum.value < 0.5 * 3 * 30.0**2
+
+
+def test_the_whole_ends_no_higher_than_it_began():
+    """Whatever the part makes of it."""
+    rng = RNG(0)
+    for _ in range(20):
+        bends = rng.uniform(0.2, 5.0, (2, 3))
+        centres = rng.normal(size=(2, 3)) * 3.0
+
+        def prepare(theta, terms, bends=bends, centres=centres):
+            k = int(terms is None)
+
+            def objective(p):
+                u = p - centres[k]
+                return float((bends[k] * u**2).sum()), 2.0 * bends[k] * u
+
+            return objective
+
+        optimum = search(prepare).optimum
+        assert optimum.value <= prepare(None, None)(centres[0])[0] + 1e-9
+        if optimum.converged and optimum.message != "no step gains":
+            # The part says how the whole bends: what it says is left is so within that.
+            assert optimum.value < 0.3 * (bends[0] / bends[1]).max() + 0.1

@@ -1,0 +1,160 @@
+"""Choosing neighbours: candidates by their covariance, and thinning by a radius."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+
+from xcopula.jit.choice import pick, thin
+from xcopula.kernels.assembly import ready, scaled_inputs
+
+RNG = np.random.default_rng
+
+
+def picked(process, theta, sample, points, sites, task, candidates, least, most):
+    """Call the compiled loop; return a list of neighbours for each point."""
+    state = ready(process.state(theta))
+    out = np.zeros((len(candidates), most), np.int32)
+    counts = np.zeros(len(candidates), np.int32)
+    pick(
+        scaled_inputs(points, state),
+        sites,
+        task,
+        candidates,
+        scaled_inputs(sample.inputs, state),
+        sample.sites,
+        sample.offsets,
+        state,
+        least,
+        out,
+        counts,
+    )
+    return [row[:count].tolist() for row, count in zip(out, counts, strict=True)]
+
+
+def best(key, owner, least, most):
+    """Return which candidates are kept: the best ``least`` of each task, then the best of all."""
+    ranked = sorted(key, key=lambda j: -key[j])
+    kept: list[int] = []
+    for j in ranked:
+        if sum(owner[i] == owner[j] for i in kept) < least and len(kept) < most:
+            kept.append(j)
+    kept += [j for j in ranked if j not in kept][: most - len(kept)]
+    return sorted(kept)
+
+
+class TestPick:
+    @pytest.mark.parametrize("name", ["shared", "groups"])
+    @pytest.mark.parametrize("least", [0, 2])
+    def test_against_brute_force(self, name, least):
+        """The largest covariances, nugget and all, but some of every task; in increasing order."""
+        process, sample, theta, rng = reference.example(name=name, sizes=(14, 11, 9))
+        tasks = np.repeat(np.arange(sample.tasks), sample.sizes)
+        inputs, _ = reference.parts(sample)
+        dense = np.abs(reference.covariance_matrix(process.covariance, theta, inputs))
+        for task in range(sample.tasks):
+            own = np.arange(sample.size)[sample.task(task)]
+            candidates = np.full((own.size, 16), -1, np.int32)
+            for r, i in enumerate(own):
+                others = np.setdiff1d(np.arange(sample.size), [i])
+                number = rng.integers(0, 17)
+                some = rng.permutation(16)[:number]
+                candidates[r, some] = rng.permutation(others)[:number]
+            points = np.ascontiguousarray(sample.inputs[:, own])
+            found = picked(
+                process, theta, sample, points, sample.sites[own], task, candidates, least, 7
+            )
+            for r, i in enumerate(own):
+                key = {int(j): dense[i, j] for j in candidates[r] if j >= 0}
+                assert found[r] == best(key, tasks, least, 7)
+
+    def test_a_point_that_is_no_site_shares_no_nugget(self):
+        """The nugget counts for candidates at the site of a point, and only there."""
+        process, sample, theta, _ = reference.example("shared", noise="correlated", sizes=(12,) * 3)
+        theta = theta.copy()
+        process.covariance.part(theta, "logit")[:] = -6.0  # next to nothing but nugget
+        process.covariance.part(theta, "noise_correlation")[:] = 3.0
+        point = np.ascontiguousarray(sample.inputs[:, :1])
+        twin = int(sample.offsets[1] + np.flatnonzero(sample.sites[12:24] == sample.sites[0])[0])
+        candidates = np.arange(1, sample.size, dtype=np.int32)[None]
+        rest = (point, sample.sites[:1], 0, candidates, 0, 2)
+        both = np.flatnonzero(sample.sites == sample.sites[0])[1:].tolist()
+        assert picked(process, theta, sample, *rest) == [both]
+        assert twin in both
+        nowhere = (point, np.array([-1]), *rest[2:])
+        signal = reference.covariance_matrix(
+            process.covariance,
+            theta,
+            reference.parts(sample)[0],
+            np.arange(sample.size),  # no two at one site
+        )
+        expected = {int(j): abs(signal[0, j]) for j in candidates[0]}
+        tasks = np.repeat(np.arange(3), 12)
+        assert picked(process, theta, sample, *nowhere) == [best(expected, tasks, 0, 2)]
+
+    def test_no_candidates(self):
+        """A point that has none keeps none."""
+        process, sample, theta, _ = reference.example("shared")
+        none = np.full((1, 4), -1, np.int32)
+        point = np.ascontiguousarray(sample.inputs[:, :1])
+        assert picked(process, theta, sample, point, sample.sites[:1], 0, none, 1, 3) == [[]]
+
+
+class TestThin:
+    @pytest.mark.parametrize("d", [1, 2, 3, 4])
+    @pytest.mark.parametrize("radius", [0.02, 0.1, 0.4, 3.0])
+    def test_taken_points_are_apart_and_cover_the_rest(self, d, radius):
+        """They stand a radius apart at least, and each other point is nearer than that to one."""
+        rng = RNG(d)
+        points = rng.normal(size=(150, d)) * np.array([1.0, 5.0, 0.1, 1.0])[:d]
+        self.check(points, rng.permutation(150), radius)
+
+    def test_points_that_coincide(self):
+        """Of each place one is taken."""
+        rng = RNG(0)
+        places = rng.integers(0, 4, (120, 2)).astype(float)
+        taken = self.check(places, np.arange(120), 0.5)
+        assert taken.sum() == len(np.unique(places, axis=0))
+
+    def test_a_lattice_at_its_own_spacing(self):
+        """Points exactly a radius apart are both taken."""
+        lattice = np.stack(np.meshgrid(np.arange(6.0), np.arange(5.0)), -1).reshape(-1, 2)
+        assert self.check(lattice, RNG(1).permutation(30), 1.0).all()
+
+    def test_a_level_goes_on_from_the_one_before(self):
+        """What was taken stays, in front, and the next level keeps its distance from it."""
+        rng = RNG(2)
+        points, order = rng.uniform(size=(300, 2)), rng.permutation(300)
+        taken, out = np.zeros(300, bool), np.full(300, -1)
+        coarse = thin(points, order, 0.3, taken, out, 0)
+        first = out[:coarse].copy()
+        fine = thin(points, order, 0.1, taken, out, coarse)
+        assert 0 < coarse < fine < 300
+        np.testing.assert_array_equal(out[:coarse], first)
+        np.testing.assert_array_equal(np.sort(out[:fine]), np.flatnonzero(taken))
+        self.covers(points, taken, 0.1)
+
+    def check(self, points, order, radius):
+        """Thin points once, and compare with a greedy choice by all distances."""
+        n = len(points)
+        taken, out = np.zeros(n, bool), np.full(n, -1)
+        count = thin(points, order, radius, taken, out, 0)
+        greedy: list[int] = []
+        for i in order:
+            away = np.linalg.norm(points[greedy] - points[i], axis=1)
+            if not (away < radius).any():
+                greedy.append(i)
+        assert out[:count].tolist() == greedy
+        np.testing.assert_array_equal(np.flatnonzero(taken), np.sort(greedy))
+        self.covers(points, taken, radius)
+        return taken
+
+    @staticmethod
+    def covers(points, taken, radius):
+        """Check that taken points are apart, and that others are near one of them."""
+        away = np.linalg.norm(points[:, None] - points[taken], axis=2)
+        own = away[taken]
+        np.fill_diagonal(own, np.inf)
+        assert own.min(initial=np.inf) >= radius
+        assert (away[~taken].min(axis=1) < radius).all()
