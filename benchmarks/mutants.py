@@ -95,15 +95,15 @@ MUTANTS = (
     Mutant(
         "evidence-determinant",
         "process/evidence.py",
-        "+ 0.5 * log_determinant",
-        "- 0.5 * log_determinant",
+        "self._pull(alpha) + log_determinant",
+        "self._pull(alpha) - log_determinant",
         "process/test_evidence.py::TestPieces::test_value",
     ),
     Mutant(
         "evidence-pull",
         "process/evidence.py",
-        "self.sample.values[task], (alpha - self.scores)[task]",
-        "self.sample.values[task], alpha[task]",
+        "law.score_pullback(values, pull[task])",
+        "law.score_pullback(values, alpha[task])",
         "process/test_evidence.py::TestPieces::test_gradient_by_the_laws",
     ),
     Mutant(
@@ -312,8 +312,8 @@ MUTANTS = (
     Mutant(
         "transductive-scores",
         "methods/transductive.py",
-        "anchors = self.anchors and anchor(models, self.rule.coefficients, self.anchors.points)",
-        "anchors = self.anchors",
+        "return replace(self, models=models, anchors=anchors)",
+        "return replace(self, models=models)",
         "methods/test_anchors.py::TestUse::test_other_scores_keep_the_anchors",
     ),
     Mutant(
@@ -774,7 +774,7 @@ MUTANTS = (
     ),
     Mutant(
         "selection-aic",
-        "fitting/selection.py",
+        "fitting/alone.py",
         "2.0 * (nll + process.covariance.size + fitted.dof)",
         "2.0 * nll + process.covariance.size + fitted.dof",
         "fitting/test_selection.py::test_candidate_reports_its_own_likelihood",

@@ -43,6 +43,7 @@ TESTED_BY = {
     "kernels/base.py": "kernels/test_checks.py",
     "kernels/matern.py": "kernels/test_families.py",
     "kernels/se.py": "kernels/test_families.py",
+    "model/running.py": "fitting/test_interruption.py",
     "marginals/__init__.py": "marginals/test_marginal_contract.py",
     "marginals/base.py": "marginals/test_marginal_contract.py",
     "marginals/exponential.py": "marginals/test_marginal_contract.py",

@@ -74,7 +74,8 @@ def test_ends_at_the_minimum_of_the_whole(seed):
     assert "nats are left to gain" in optimum.message
     assert world.minimum - 1e-6 <= optimum.value < world.minimum + 0.3
     assert optimum.value == pytest.approx(world.value(optimum.theta)[0])
-    assert world.evaluations[True] == optimum.evaluations <= 6
+    assert world.evaluations[True] <= 6
+    assert world.evaluations[True] < optimum.evaluations < world.evaluations[False]
     part = search(World(seed=seed).prepare, whole=False).optimum
     assert world.value(part.theta)[0] > optimum.value
     assert world.evaluations[False] > 10
@@ -254,11 +255,10 @@ class TestWalls:
             return part if terms else whole
 
         optimum = search(prepare).optimum
-        assert optimum.message == "no step gains"
-        assert optimum.converged
+        assert "left to gain" in optimum.message
         assert optimum.value == pytest.approx(7.0)
         np.testing.assert_allclose(optimum.theta, 0.0, atol=1e-8)
-        assert optimum.evaluations == len(evaluations) == 1 + stages._TRIES
+        assert len(evaluations) <= stages._STEPS
 
     def test_steps_that_are_too_short(self):
         """Where the part bends far more than the whole, its steps do not get there: it is said."""

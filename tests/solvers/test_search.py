@@ -202,7 +202,7 @@ class TestAFunctionOfThePlace:
         conditioned, cells, _ = self.setting(name, solver)
         expected = np.array(conditioned.moments(cells))
         monkeypatch.setattr(batches, "_BATCH_BYTES", 50_000)
-        assert len(list(batches.batches(cells.size, 8 * solver.near))) > 3
+        assert len(list(batches.batches(cells.size, 8 * solver.near(1)))) > 3
         np.testing.assert_array_equal(conditioned.moments(cells), expected)
 
     def test_is_near_the_exact_prediction(self, name, solver):

@@ -199,8 +199,7 @@ def check_thin(thin: Any) -> Any:
 
 def _structures(given: object) -> int | None:
     """Return a number of structures, or None where it is left open."""
-    if isinstance(given, str):
-        _check_choice("structures", given, ("auto",))
+    if isinstance(given, str) and given == "auto":
         return None
     return check_integer("structures", given, least=1)
 

@@ -228,8 +228,7 @@ def connect_some(
         place = rank[own] - own[0]
         values = sample.values[own]
         place[[np.argmin(values), np.argmax(values)]] = -1
-        *part, cluster = _strata(near.places[own], place, share, own[0])
-        parts.append((*part, np.where(cluster < 0, cluster, cluster + drawn).astype(np.int32)))
+        parts.append(_strata(near.places[own], place, share, own[0], drawn))
         drawn = max(drawn, int(parts[-1][-1].max()) + 1)
     rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
     graph = _graph(near, rank, rows, weights, clusters, most, workers)
@@ -249,9 +248,9 @@ def connect_some(
 
 
 def _strata(
-    points: FloatArray, rank: IntArray, terms: int, start: int
+    points: FloatArray, rank: IntArray, terms: int, start: int, number: int
 ) -> tuple[IntArray, FloatArray, npt.NDArray[np.int32]]:
-    """Return rows, weights and clusters of a part of one task's terms.
+    """Return rows, weights and clusters, numbered from ``number`` on, of one task's terms.
 
     The earliest are all there. Then each level of the order, twice as many as all before it, has a
     share: half of the terms go by the levels' sizes, half are the same for all.
@@ -261,7 +260,7 @@ def _strata(
     while edges[-1] < len(points):
         edges.append(min(2 * edges[-1], len(points)))
     left, levels = terms - edges[1], len(edges) - 2
-    parts, number = [], 0
+    parts = []
     for k, (low, high) in enumerate(itertools.pairwise(edges)):
         own = near[(rank[near] >= low) & (rank[near] < high)]
         share = own.size

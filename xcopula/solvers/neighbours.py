@@ -171,6 +171,7 @@ class _Pass(NamedTuple):
     alpha: FloatArray  # (n,): Q w
     precision: FloatArray  # (n,): the diagonal of Q
     by: Contraction
+    jittered: int
 
 
 def _pass(
@@ -224,6 +225,7 @@ def _pass(
         Contraction(
             *(functools.reduce(np.add, parts) for parts in zip(*contractions, strict=True))
         ),
+        sum(jittered),
     )
 
 
