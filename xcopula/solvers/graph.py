@@ -223,9 +223,10 @@ def connect_some(
         place = rank[own] - own[0]
         values = sample.values[own]
         place[[np.argmin(values), np.argmax(values)]] = -1
-        *part, cluster = _strata(near.places[own], place, share, own[0])
-        parts.append((*part, np.where(cluster < 0, cluster, cluster + drawn).astype(np.int32)))
-        drawn = max(drawn, int(parts[-1][-1].max()) + 1)
+        some, counted, cluster = _strata(near.places[own], place, share, own[0])
+        cluster[cluster >= 0] += drawn
+        drawn = max(drawn, int(cluster.max()) + 1)
+        parts.append((some, counted, cluster))
     rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
     graph = _graph(near, rank, rows, weights, clusters, most, workers)
     used = np.zeros(sample.size, bool)
