@@ -38,7 +38,7 @@ from xcopula.marginals import (
 )
 from xcopula.methods import Committee, Full, Sparse, Transductive
 from xcopula.plot import marginal_qq, pit_histogram, prediction_map
-from xcopula.solvers import Exact
+from xcopula.solvers import Exact, Neighbours
 from xcopula.storage import write_netcdf
 
 WORKS = "works"
@@ -341,6 +341,7 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
         (["zz", ""], ValueError, "Unknown solver .*Choose one of"),
         ([5, None, [], True], TypeError, "`solver` must be .*found"),
         ([Exact], TypeError, r"Give an object instead: Exact\(\)"),
+        ([Neighbours], TypeError, r"Give an object instead: Neighbours\(\)"),
     ],
     "marginals": [
         (["zz", "", "Normal", {"a": "zz"}], ValueError, "`marginals` of 'a': Unknown marginal .*Choose"),
@@ -371,7 +372,8 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
     ],
     "structures": [
         ([0, -1], ValueError, "`structures` must be at least 1, found"),
-        ([1.5, None, "2", True, [], NAN], TypeError, "`structures` must be an integer, found"),
+        ([1.5, None, True, [], NAN], TypeError, "`structures` must be an integer, found"),
+        (["two", "2", "", "Auto"], ValueError, "Unknown structures .*Choose one of auto"),
         ([7, 200, 10**30], ValueError, "variable 'a' has .* parameters, but there are only 12 values. Use at most 6 str"),
     ],
     "restarts": [
@@ -403,6 +405,17 @@ each("max_hours={}", [None, INF, np.float32(2.0)], lambda w, v: fit(max_hours=v)
 each("seed={}", [2**70, np.uint8(3)], lambda w, v: fit(seed=v), WORKS)
 each("thin={}", [np.int64(2), {"site": np.uint8(2)}, {}, None], lambda w, v: fit(thin=v), WORKS)
 each("compute={}", [np.False_], lambda w, v: fit(compute=v), WORKS)
+each("structures={}", ["auto", np.int8(2)], lambda w, v: fit(structures=v), WORKS)
+for option in ("neighbours", "predict"):
+    each(f"{option}={{}} of Neighbours", [0, -1], lambda w, v, o=option: fit(solver=Neighbours(**{o: v})), ValueError, f"`{option}` must be at least 1, found")
+    each(f"{option}={{}} of Neighbours", [2.5, True, "5", [5], NAN, b"5", 1j, np.array([3, 4])], lambda w, v, o=option: fit(solver=Neighbours(**{o: v})), TypeError, f"`{option}` must be an integer, found")
+    each(f"{option}={{}} of Neighbours", [1, 3, np.uint8(4), 10**6, 10**30, None], lambda w, v, o=option: fit(solver=Neighbours(**{o: v})).predict(w.target), WORKS)
+each("tiles={} of Neighbours", [0, 1, None, "yes", []], lambda w, v: fit(solver=Neighbours(tiles=v)), TypeError, "`tiles` must be True or False, found")
+each("tiles={} of Neighbours", [False, np.True_], lambda w, v: fit(None, "a", "b", solver=Neighbours(tiles=v)).predict(w.target), WORKS)
+each("neighbours by method {}", ["full", "transductive", Committee(blocks=2)], lambda w, v: fit(None, "a", "b", method=v, solver="neighbours").predict(w.target), WORKS)
+row("neighbours on a plane of 20 cells", lambda w: fit(plane(), solver="neighbours").predict(w.grid), WORKS)
+row("anchors by neighbours", lambda w: fit(None, "a", "b", method=Transductive(anchors=at(0.5)), solver="neighbours"), ValueError, "anchors .*solver='neighbours' does not have. Use anchors='auto'")
+row("block by neighbours", lambda w: fit(None, "a", "b", method=Transductive(anchors="block"), solver="neighbours"), ValueError, "solver='neighbours' does not have. Use anchors='auto'")
 row("200 structures on 8 sites", lambda w: fit(line(8), structures=200), ValueError, "structures=200 .*'a' has 400 parameters, but there are only 8 values.*at most 4")
 row("structures of a secondary", lambda w: fit(line().assign(b=line()["b"].where(line()["x"] < 2.0)), "a", "b", structures=4), ValueError, "variable 'b' has 8 parameters, but there are only 5")
 row("unknown keyword", lambda w: fit(weights="auto"), TypeError, "unexpected keyword argument 'weights'")
@@ -504,6 +517,14 @@ each("threshold {}", [INF, [-INF, 3], range(3), np.float32(2)], lambda w, v: w.p
 NO_NAMES = ["zz", "", 5, [], ["a"], True, NAN, b"a", np.array(["a", "b"]), line()["a"]]
 each("variable={}", NO_NAMES, lambda w, v: w.both.predict(w.target, variable=v), KeyError, r"no variable .*it has \['a', 'b'\].*Choose one of these")
 each("loo {}", NO_NAMES, lambda w, v: w.both.loo(v), KeyError, r"The model has no variable .*Choose one of these")
+each("loo(buffer={})", [-1, -0.1, NAN, INF, np.float64("nan")], lambda w, v: w.both.loo(buffer=v), ValueError, "`buffer` is zero or more, found .* for 'space'")
+each("loo(buffer={})", [True, "5 km", [1.0], (1.0,), 1j, b"5", np.array([1.0, 2.0]), {"space": None}, {"space": "5"}, line()["x"]], lambda w, v: w.both.loo(buffer=v), TypeError, "`buffer` is a distance, found .* for 'space'")
+each("loo(buffer={})", [{}, {"zz": 1.0}, {5: 1.0}, {"space": 1.0, "zz": 2.0}], lambda w, v: w.both.loo(buffer=v), ValueError, r"`buffer` names groups of coordinates, found .*the model has \['space'\]")
+each("loo(buffer={})", [0, 1, 0.5, np.float32(1.0), {"space": 2}, 1e300, None], lambda w, v: w.both.loo(buffer=v), WORKS)
+each("loo(buffer={}) of pairs", [0, 1.0, 1e300], lambda w, v: w.pairs.loo("b", buffer=v), WORKS)
+each("loo(most={})", [0, -1], lambda w, v: w.both.loo(most=v), ValueError, "`most` must be at least 1, found")
+each("loo(most={})", [1.5, "2", True, [], NAN], lambda w, v: w.both.loo(most=v), TypeError, "`most` must be an integer, found")
+each("loo(most={})", [1, np.int64(3), 10**30, None], lambda w, v: w.both.loo(most=v), WORKS)
 each("of={}", ["x", "", None, 5, ["signal"], b"signal", np.array(["a", "b"])], lambda w, v: w.both.predict(w.target, of=v), ValueError, r"`of` must be one of \('observation', 'signal'\), found")
 row("information of a full model", lambda w: w.posterior.information(), ValueError, "Fit with method='transductive'")
 row("information without secondaries", lambda w: w.alone.posterior(w.target).information(), ValueError, "no secondaries")
@@ -670,13 +691,13 @@ row("demo --zz", lambda w: demo("--zz"), RuntimeError, "No such option")
 def evaluations(monkeypatch) -> list[int]:
     """Count the likelihoods that are evaluated."""
     seen: list[int] = []
-    real = Exact.objective
+    for solver in (Exact, Neighbours):
 
-    def counted(self, process, sample, structure, theta):
-        seen.append(sample.size)
-        return real(self, process, sample, structure, theta)
+        def counted(self, process, sample, structure, theta, real=solver.objective):
+            seen.append(sample.size)
+            return real(self, process, sample, structure, theta)
 
-    monkeypatch.setattr(Exact, "objective", counted)
+        monkeypatch.setattr(solver, "objective", counted)
     return seen
 
 
@@ -716,4 +737,7 @@ def test_the_table_is_long():
 def test_the_count_counts(evaluations):
     """A fit that works evaluates likelihoods, and they are seen."""
     fit()
+    assert len(evaluations) > 5
+    evaluations.clear()
+    fit(solver="neighbours")
     assert len(evaluations) > 5

@@ -229,7 +229,7 @@ class TestOnce:
             {
                 "metal": (dims, source.array),
                 "proxy": (dims, 2.0 * source.array + 1.0),
-                "height": (dims, base),
+                "height": (dims, da.cos(3.0 * base)),
                 "depth": (dims, -base, {"units": "m", "standard_name": "depth", "axis": "Z"}),
             },
             coords=coords,

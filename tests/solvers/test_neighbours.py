@@ -422,6 +422,8 @@ class TestOptions:
         assert large.flops == pytest.approx(100 * small.flops)
         assert solver.cost([500, 500]).flops > small.flops
         assert Neighbours(60).cost([1000]).flops > small.flops
+        # More neighbours than there are values cost nothing.
+        assert Neighbours(10**30).cost([60, 40]) == Neighbours(99).cost([60, 40])
         assert large.hours < 0.1 < Exact().cost([100_000]).hours
 
     def test_work_grows_linearly(self):

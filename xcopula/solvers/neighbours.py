@@ -148,7 +148,8 @@ class Neighbours:
     def cost(self, sizes: Sequence[int]) -> Cost:
         """Count n small matrices."""
         n = float(sum(sizes))
-        m = self.neighbours or (_ONE_TASK if len(sizes) == 1 else _SEVERAL_TASKS)
+        asked = self.neighbours or (_ONE_TASK if len(sizes) == 1 else _SEVERAL_TASKS)
+        m = min(asked, max(n - 1.0, 0.0))  # there are no more
         microseconds = _BY_NEIGHBOUR * m + _BY_SQUARE * m * m
         return Cost(n * (12.0 * m + 500.0), _FLOPS * microseconds * n, _FIT)
 
