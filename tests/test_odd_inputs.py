@@ -373,7 +373,7 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
     "structures": [
         ([0, -1], ValueError, "`structures` must be at least 1, found"),
         ([1.5, None, True, [], NAN], TypeError, "`structures` must be an integer, found"),
-        (["two", "2", "", "Auto"], ValueError, "Unknown structures .*Choose one of auto"),
+        (["two", "2", "", "Auto"], ValueError, "Unknown structures .*Choose 'auto', or"),
         ([7, 200, 10**30], ValueError, "variable 'a' has .* parameters, but there are only 12 values. Use at most 6 str"),
     ],
     "restarts": [

@@ -199,7 +199,11 @@ def check_thin(thin: Any) -> Any:
 
 def _structures(given: object) -> int | None:
     """Return a number of structures, or None where it is left open."""
-    if isinstance(given, str) and given == "auto":
+    if isinstance(given, str):
+        if given != "auto":
+            raise ValueError(
+                f"Unknown structures {given!r}. Choose 'auto', or give a whole number such as 2."
+            )
         return None
     return check_integer("structures", given, least=1)
 
