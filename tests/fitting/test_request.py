@@ -158,7 +158,7 @@ class TestCovariance:
         """The steps settle "auto"; a number stands as it is."""
         assert request(structures="auto").structures is None
         assert request(structures=np.int64(3)).structures == 3
-        with pytest.raises(ValueError, match="Unknown structures 'two'. Choose 'auto', or"):
+        with pytest.raises(ValueError, match=r"Unknown structures 'two'\. Choose 'auto', or"):
             request(structures="two")
 
     def test_groups_have_the_columns_of_their_coordinates(self):

@@ -18,7 +18,7 @@ from xcopula.fitting.request import Request
 from xcopula.kernels import KERNELS
 from xcopula.labels.observations import observe
 from xcopula.marginals import Exponential, LogNormal
-from xcopula.methods import Transductive
+from xcopula.methods import Full, Transductive
 from xcopula.model import CopulaModel
 from xcopula.process import Process, Targets
 from xcopula.solvers import Exact
@@ -337,3 +337,22 @@ def test_points_of_a_method_are_located(metals):
     nickel = sample.task(1).start  # known at all sites
     np.testing.assert_array_equal(anchors.sites, sample.sites[[nickel, nickel + 3]])
     np.testing.assert_allclose(anchors.inputs, sample.inputs[:, [nickel, nickel + 3]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", [Transductive, Full])
+def test_the_sample_is_prepared_once(metals, monkeypatch, method):
+    """Laws are tried, judged and chosen with what the method made of the sample at first."""
+    calls = []
+    original = method.prepare
+
+    def prepare(self, *arguments, **options):
+        calls.append(arguments)
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(method, "prepare", prepare)
+    model = xcopula.fit(metals, "Cd", ["Ni", "Zn"], method=method(), kernels="matern32")
+    assert len(model.law_trials) > 1
+    assert len(calls) == 1
+    model.loo()
+    model.objective(model.theta)
+    assert len(calls) == 2  # the model makes its own once

@@ -269,8 +269,10 @@ class _Together:
         return _fitted(process, Staged(replace(optimum, value=value), theta))
 
     def _prepare(self, process: Process, theta: FloatArray, terms: int | None = None) -> Any:
-        """Prepare the sample, but not the same way twice in a row."""
-        key = (process.covariance, theta.tobytes(), terms)
+        """Prepare the sample, but not the same way twice in a row: laws do not matter."""
+        own = theta[: process.covariance.size]
+        at = own.tobytes() if _adapts(self.request, process) else b""
+        key = (process.covariance, at, terms)
         if self._last is None or self._last[0] != key:
             solver = self.request.solver
             structure = self.method.prepare(solver, process, theta, self.sample, terms=terms)

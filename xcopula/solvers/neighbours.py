@@ -40,7 +40,7 @@ _log = logging.getLogger("xcopula")
 
 # Neighbours of a term: of one task, of several, and where inputs have several groups, of which no
 # single distance tells who matters.
-_ONE_TASK, _SEVERAL_TASKS, _SEVERAL_GROUPS = 20, 30, 40
+_ONE_TASK, _SEVERAL_TASKS, _SEVERAL_GROUPS = 20, 35, 40
 # Neighbours of a prediction, of one task and of several: those of a tile serve all of its cells.
 _TILE, _CELL = (100, 150), (60, 90)
 # Terms that are worth a thread.
@@ -60,7 +60,7 @@ class Neighbours:
     ----------
     neighbours : int, optional
         How many others an observation is given in the likelihood. By default 20 for one variable,
-        30 for several, 40 where coordinates have several groups, such as space and time.
+        35 for several, 40 where coordinates have several groups, such as space and time.
     predict : int, optional
         How many observations a prediction is made from. By default 100 for a tile and 60 for a
         cell, of several variables 150 and 90.
