@@ -283,28 +283,29 @@ class Local:
         """Return the moments of some scores, each given all but itself and some others."""
         sample, search = self.sample, self._search
         mean, variance = np.empty((1, rows.size)), np.empty(rows.size)
+        most = max(map(len, without), default=0)
         for task in range(sample.tasks):
             own = sample.task(task)
             mine = np.flatnonzero((rows >= own.start) & (rows < own.stop))
-            if not mine.size:
-                continue
-            index = rows[mine]
-            points = np.ascontiguousarray(search.near.inputs[:, index])
-            kept = [np.append(without[k], rows[k]) for k in mine.tolist()]
-            which = search.cells(points, sample.sites[index], task, without=kept)
-            own_mean, own_variance = np.empty((1, mine.size)), np.empty(mine.size)
-            failed = local_moments(
-                points,
-                sample.sites[index],
-                task,
-                True,
-                which,
-                *self._data(self.scores[None]),
-                own_mean,
-                own_variance,
-            )
-            self._check(failed)
-            mean[:, mine], variance[mine] = own_mean, own_variance
+            for part in batches(mine.size, 4 * (search.most + most)):
+                some = mine[part]
+                index, sites = rows[some], sample.sites[rows[some]]
+                points = np.ascontiguousarray(search.near.inputs[:, index])
+                kept = [np.append(without[k], rows[k]) for k in some.tolist()]
+                which = search.cells(points, sites, task, without=kept)
+                own_mean, own_variance = np.empty((1, some.size)), np.empty(some.size)
+                failed = local_moments(
+                    points,
+                    sites,
+                    task,
+                    True,
+                    which,
+                    *self._data(self.scores[None]),
+                    own_mean,
+                    own_variance,
+                )
+                self._check(failed)
+                mean[:, some], variance[some] = own_mean, own_variance
         return Moments(mean[0], variance)
 
     def solve(self, rows: FloatArray) -> FloatArray:
