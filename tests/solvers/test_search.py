@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -236,3 +237,37 @@ def test_left_out_from_few_neighbours_equals_exact_from_the_same():
         mean, variance = exact.moments(sample.targets(np.array([row])))
         assert found.mean[k] == pytest.approx(mean[0], abs=1e-10)
         assert found.variance[k] == pytest.approx(variance[0], abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ["single", "mixed", "groups"])
+def test_left_out_values_do_not_depend_on_each_other(name, monkeypatch):
+    """Each is what it is alone, whatever the others do without and how many are asked for."""
+    process, sample, theta, rng = reference.example(name, sizes=(150, 120, 90))
+    conditioned = reference.condition(Neighbours(predict=12), process, sample, theta)
+    rows = rng.permutation(sample.size)[:40]
+    without = [
+        np.setdiff1d(rng.permutation(sample.size)[: 3 * k], [row]) for k, row in enumerate(rows)
+    ]
+    expected = np.array(conditioned.left_out(rows, without))
+    for k in range(0, 40, 3):
+        alone = conditioned.left_out(rows[k : k + 1], without[k : k + 1])
+        np.testing.assert_array_equal(np.array(alone)[:, 0], expected[:, k])
+    monkeypatch.setattr(batches, "_BATCH_BYTES", 30_000)
+    np.testing.assert_array_equal(conditioned.left_out(rows, without), expected)
+
+
+def test_left_out_in_memory_that_does_not_grow_with_the_square():
+    """Buffers that grow with the data are worked on in batches."""
+    peaks = []
+    for n in (1000, 2000):
+        process, sample, theta, _ = reference.example("single", sizes=(n,))
+        conditioned = reference.condition(Neighbours(predict=10), process, sample, theta)
+        others = [np.arange(n // 4)] * n
+        conditioned.left_out(np.arange(1), others[:1])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(batches, "_BATCH_BYTES", 2**20)
+            tracemalloc.start()
+            conditioned.left_out(np.arange(n), others)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 2.0 * peaks[0]

@@ -303,21 +303,22 @@ class Local:
         """Return the moments of some scores, each given all but itself and some others."""
         sample, search = self.sample, self._search
         mean, variance = np.empty((1, rows.size)), np.empty(rows.size)
+        data = self._data(self.scores[None])
+        most = max(map(len, without), default=0)
         for task in range(sample.tasks):
             own = sample.task(task)
             mine = np.flatnonzero((rows >= own.start) & (rows < own.stop))
-            if not mine.size:
-                continue
-            index = rows[mine]
-            points = np.ascontiguousarray(search.near.inputs[:, index])
-            kept = [np.append(without[k], rows[k]) for k in mine.tolist()]
-            which = search.cells(points, sample.sites[index], task, without=kept)
-            own_variance = np.empty(mine.size)
-            data = self._data(self.scores[None])
-            own_mean = self._tiles(
-                points, sample.sites[index], _each(mine.size), task, True, which, data, own_variance
-            )
-            mean[:, mine], variance[mine] = own_mean, own_variance
+            for part in batches(mine.size, 4 * (search.most + most)):
+                some = mine[part]
+                index, sites = rows[some], sample.sites[rows[some]]
+                points = np.ascontiguousarray(search.near.inputs[:, index])
+                kept = [np.append(without[k], rows[k]) for k in some.tolist()]
+                which = search.cells(points, sites, task, without=kept)
+                own_variance = np.empty(some.size)
+                mean[:, some] = self._tiles(
+                    points, sites, _each(some.size), task, True, which, data, own_variance
+                )
+                variance[some] = own_variance
         return Moments(mean[0], variance)
 
     def solve(self, rows: FloatArray) -> FloatArray:

@@ -119,14 +119,15 @@ class Search:
         found = []
         for tree, start in zip(self.trees, self.near.sample.offsets, strict=False):
             _, index = tree.query(where, k=np.arange(1, min(wide + more, tree.n) + 1))
-            found.append((index + start).astype(np.int32))
-            for row, others in zip(found[-1], without, strict=False):
+            index = (index + start).astype(np.int32)
+            for row, others in zip(index, without, strict=False):
                 row[np.isin(row, others)] = -1
+            if more:
+                # The nearest come first, what is left out last: as many as others look at.
+                ranked = np.argsort(index < 0, axis=1, kind="stable")[:, :wide]
+                index = np.take_along_axis(index, ranked, axis=1)
+            found.append(index)
         candidates = np.concatenate(found, axis=1)
-        if more and self.near.distance_decides:
-            # The nearest come first, what is left out last.
-            ranked = np.argsort(candidates < 0, axis=1, kind="stable")
-            candidates = np.take_along_axis(candidates, ranked, axis=1)
         return choose(self.near, points, sites, task, candidates, self.most)
 
     def _reach(
