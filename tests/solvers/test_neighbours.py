@@ -393,7 +393,7 @@ class TestOptions:
             Neighbours(tiles=odd)
 
     @pytest.mark.parametrize(
-        ("name", "most"), [("se, alone", 20), ("icm", 30), ("one task, two groups", 40)]
+        ("name", "most"), [("se, alone", 20), ("icm", 35), ("one task, two groups", 40)]
     )
     def test_defaults(self, name, most):
         """Twenty for one variable, thirty for several, forty where there are several groups."""
