@@ -43,6 +43,8 @@ TESTED_BY = {
     "kernels/base.py": "kernels/test_checks.py",
     "kernels/matern.py": "kernels/test_families.py",
     "kernels/se.py": "kernels/test_families.py",
+    "solvers/strata.py": "solvers/test_graph.py",
+    "solvers/terms.py": "solvers/test_neighbours.py",
     "model/running.py": "fitting/test_interruption.py",
     "marginals/__init__.py": "marginals/test_marginal_contract.py",
     "marginals/base.py": "marginals/test_marginal_contract.py",

@@ -14,7 +14,8 @@ from xcopula.marginals import LogNormal, Normal
 from xcopula.process import Process, Sample
 from xcopula.solvers import Exact, Neighbours
 from xcopula.solvers import graph as module
-from xcopula.solvers.graph import Near, connect, connect_some, order
+from xcopula.solvers.graph import Near, connect, order
+from xcopula.solvers.strata import connect_some
 
 RNG = np.random.default_rng
 

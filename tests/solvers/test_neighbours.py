@@ -18,8 +18,8 @@ from xcopula.labels.observations import observe
 from xcopula.marginals import GEV, Gamma, LogNormal, Normal, Parzen, StudentT
 from xcopula.methods import Transductive
 from xcopula.process import Moments, Process, Sample, Targets, scores
-from xcopula.solvers import Exact, Neighbours
-from xcopula.solvers import neighbours as module
+from xcopula.solvers import Exact, Neighbours, terms
+from xcopula.solvers.terms import evaluate_terms
 
 RNG = np.random.default_rng
 PLANE = (InputGroup(2),)
@@ -308,12 +308,12 @@ class TestTravels:
 def test_threads_do_not_matter(monkeypatch):
     """One, two or three threads give one value, gradient and left-out values, to 1e-12."""
     process, sample, theta = setting(SETUPS["four families"], (90, 70, 60), 30)
-    monkeypatch.setattr(module, "_FEWEST", 20)
+    monkeypatch.setattr(terms, "_FEWEST", 20)
     solver = Neighbours(8)
     results = []
     for count in (1, 2, 3):
         monkeypatch.setenv("OMP_NUM_THREADS", str(count))
-        assert len(module._pieces(sample.size)) == count
+        assert len(terms._pieces(sample.size)) == count
         value, gradient = reference.objective(solver, process, sample, theta)
         conditioned = reference.condition(solver, process, sample, theta)
         results.append((value, gradient, np.array(conditioned.leave_one_out())))
@@ -325,12 +325,12 @@ def test_threads_do_not_matter(monkeypatch):
 def test_few_terms_need_no_thread(monkeypatch):
     """Pieces cover all terms; there is one where a thread would cost more than it saves."""
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert module._pieces(module._FEWEST) == [slice(0, module._FEWEST)]
-    pieces = module._pieces(10 * module._FEWEST + 1)
+    assert terms._pieces(terms._FEWEST) == [slice(0, terms._FEWEST)]
+    pieces = terms._pieces(10 * terms._FEWEST + 1)
     assert len(pieces) == 3
     stops = list(itertools.chain.from_iterable((p.start, p.stop) for p in pieces))
     assert stops[0] == 0
-    assert stops[-1] == 10 * module._FEWEST + 1
+    assert stops[-1] == 10 * terms._FEWEST + 1
     assert stops[1:-1:2] == stops[2:-1:2]
 
 
@@ -366,7 +366,7 @@ def test_more_neighbours_are_nearer_to_exact():
     divergence = []
     for most in (2, 5, 10, 30, 300):
         graph = Neighbours(most).prepare(process, theta, sample).graph
-        each = module._pass(process, sample, graph, theta, exact.scores, gradient=False).each
+        each = evaluate_terms(process, sample, graph, theta, exact.scores, gradient=False).each
         divergence.append(0.5 * (each[:, 1].sum() - log_determinant))
     assert divergence == sorted(divergence, reverse=True)
     assert divergence[0] > 1.0
@@ -477,7 +477,7 @@ class TestHardMatrices:
         sample = Sample.of([x], [np.exp(0.3 + 0.6 * np.sin(5.0 * x[:, 0]))])
         graph = Neighbours(10).prepare(process, theta, sample).graph
         scores = process.scores(theta, sample)
-        passed = module._pass(process, sample, graph, theta, scores, gradient=True)
+        passed = evaluate_terms(process, sample, graph, theta, scores, gradient=True)
         assert passed.jittered > 0
         value, gradient = reference.objective(Neighbours(10), process, sample, theta)
         assert np.isfinite(value)
@@ -527,7 +527,7 @@ class TestJura:
         """The density by neighbours is within half a nat of the exact one, as an expectation."""
         process, sample, theta, _, exact = jura
         graph = Neighbours().prepare(process, theta, sample).graph
-        each = module._pass(process, sample, graph, theta, exact.scores, gradient=False).each
+        each = evaluate_terms(process, sample, graph, theta, exact.scores, gradient=False).each
         divergence = 0.5 * each[:, 1].sum() - np.log(np.diagonal(exact.factor)).sum()
         assert 0.0 < divergence < 0.5
 

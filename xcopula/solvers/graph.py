@@ -8,7 +8,6 @@ coarse to fine: early observations are spread out and know of long ranges.
 from __future__ import annotations
 
 import functools
-import itertools
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -29,7 +28,8 @@ __all__ = [
     "Near",
     "choose",
     "connect",
-    "connect_some",
+    "link",
+    "order",
     "places",
     "tree_of",
 ]
@@ -45,9 +45,6 @@ _ENOUGH = 0.6
 _LOOKED_AT = 15.0
 # Where distance alone does not tell who matters, so many times the neighbours are looked at.
 WIDER = 1.5
-# Terms of a part of the likelihood: of the first of the order all, of the others clusters.
-_EARLY = 0.1
-_CLUSTER = 16
 # A share of the observations that is few.
 _FEW = 0.2
 # Queries of a tree at a time, so that what is found of them stays small.
@@ -205,85 +202,7 @@ def connect(near: Near, most: int, *, given: int, workers: int) -> Graph:
     first = int(near.sample.offsets[given])
     rows = first + tree_of(near.places[first:]).indices.astype(np.int64)
     none = np.full(rows.size, -1, np.int32)
-    return _graph(near, rank, rows, np.ones(rows.size), none, most, workers)
-
-
-def connect_some(
-    near: Near, most: int, terms: int, *, given: int, workers: int
-) -> tuple[Sample, Graph]:
-    """Choose some terms that stand for all, and return the sample that they need with them.
-
-    The earliest of each task count once, and so do its smallest and its largest value, which its
-    law must admit. Of each later level of the order, clusters of near ones are taken at even steps
-    along a curve through space: their neighbours are few, and no region is left out.
-    """
-    rank = order(near)
-    sample = near.sample
-    parts, drawn = [], 0
-    sizes = sample.sizes[given:]
-    for i in range(given, sample.tasks):
-        own = np.arange(sample.size)[sample.task(i)]
-        share = max(terms * len(own) // sum(sizes), min(len(own), 2 * _CLUSTER))
-        # The extremes come first.
-        place = rank[own] - own[0]
-        values = sample.values[own]
-        place[[np.argmin(values), np.argmax(values)]] = -1
-        parts.append(_strata(near.places[own], place, share, own[0], drawn))
-        drawn = max(drawn, int(parts[-1][-1].max()) + 1)
-    rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
-    graph = _graph(near, rank, rows, weights, clusters, most, workers)
-    used = np.zeros(sample.size, bool)
-    used[rows] = True
-    used[graph.neighbours[np.arange(most) < graph.counts[:, None]]] = True
-    index = np.flatnonzero(used)
-    number = np.cumsum(used) - 1
-    small = Graph(
-        number[rows],
-        number[graph.neighbours].astype(np.int32),
-        graph.counts,
-        weights,
-        clusters,
-    )
-    return sample.take(index), small
-
-
-def _strata(
-    points: FloatArray, rank: IntArray, terms: int, start: int, number: int
-) -> tuple[IntArray, FloatArray, npt.NDArray[np.int32]]:
-    """Return rows, weights and clusters, numbered from ``number`` on, of one task's terms.
-
-    The earliest are all there. Then each level of the order, twice as many as all before it, has a
-    share: half of the terms go by the levels' sizes, half are the same for all.
-    """
-    near = tree_of(points).indices.astype(np.int64)
-    edges = [-1, min(int(_EARLY * terms), len(points))]
-    while edges[-1] < len(points):
-        edges.append(min(2 * edges[-1], len(points)))
-    left, levels = terms - edges[1], len(edges) - 2
-    parts = []
-    for k, (low, high) in enumerate(itertools.pairwise(edges)):
-        own = near[(rank[near] >= low) & (rank[near] < high)]
-        share = own.size
-        if k:
-            share = int(0.5 * left * (own.size / (len(points) - edges[1]) + 1.0 / levels))
-        rows, clusters = _draw(own, share, number)
-        weights = np.full(rows.size, own.size / max(rows.size, 1))
-        parts.append((rows + start, weights, clusters))
-        number = max(number, int(clusters.max(initial=-1)) + 1)
-    rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
-    return rows, weights, clusters
-
-
-def _draw(own: IntArray, share: int, first: int) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """Return clusters of observations at even steps, numbered from ``first`` on; or all, as -1."""
-    count = max(1, share // _CLUSTER)
-    if share >= own.size or count * _CLUSTER >= own.size:
-        return own, np.full(own.size, -1, np.int32)
-    starts = np.linspace(0, own.size, count, endpoint=False).astype(np.int64)
-    which = (starts[:, None] + np.arange(_CLUSTER)).ravel()
-    clusters = np.repeat(np.arange(first, first + count, dtype=np.int32), _CLUSTER)
-    inside = which < own.size
-    return own[which[inside]], clusters[inside]
+    return link(near, rank, rows, np.ones(rows.size), none, most, workers)
 
 
 def order(near: Near) -> IntArray:
@@ -313,7 +232,7 @@ def _coarse_to_fine(points: FloatArray) -> IntArray:
     return out
 
 
-def _graph(
+def link(
     near: Near,
     rank: IntArray,
     rows: IntArray,

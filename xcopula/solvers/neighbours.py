@@ -9,42 +9,37 @@ numbers: a million values are some seconds. With all that come before as neighbo
 from __future__ import annotations
 
 import functools
-import itertools
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.arguments import check_flag, check_integer
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.jit.neighbours import Terms, terms, tile_moments
-from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
-from xcopula.kernels.covariance import Contraction
+from xcopula.jit.neighbours import Terms, tile_moments
+from xcopula.kernels.assembly import floats, ints, ready, scaled_inputs
 from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
 from xcopula.solvers.batches import batches
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.densities import Densities
-from xcopula.solvers.graph import Connected, Graph, Near, connect_some
+from xcopula.solvers.graph import Connected, Graph, Near
 from xcopula.solvers.search import Search, search_of
-from xcopula.solvers.threads import in_threads, thread_count
+from xcopula.solvers.strata import connect_some
+from xcopula.solvers.terms import evaluate_terms
+from xcopula.solvers.threads import thread_count
 
 __all__ = ["Local", "Neighbours"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_log = logging.getLogger("xcopula")
-
 # Neighbours of a term: of one task, of several, and where inputs have several groups, of which no
 # single distance tells who matters.
 _ONE_TASK, _SEVERAL_TASKS, _SEVERAL_GROUPS = 20, 35, 40
 # Neighbours of a prediction, of one task and of several: those of a tile serve all of its cells.
 _TILE, _CELL = (100, 150), (60, 90)
-# Terms that are worth a thread.
-_FEWEST = 2000
 # Microseconds of a term, by its neighbours and their square (benchmarks/bench_neighbours.py); what
 # LAPACK would do in one; and what a whole fit takes, in evaluations.
 _BY_NEIGHBOUR, _BY_SQUARE = 0.1, 0.0085
@@ -124,7 +119,7 @@ class Neighbours:
         evidence = Evidence.of(process, sample, theta, weights)
         if not evidence.possible:
             return evidence.impossible()
-        passed = _pass(process, sample, graph, theta, evidence.scores, gradient=True)
+        passed = evaluate_terms(process, sample, graph, theta, evidence.scores, gradient=True)
         value = evidence.value(passed.alpha, float(graph.weights @ passed.each[:, 1]))
         return value, evidence.gradient(passed.alpha, passed.by)
 
@@ -134,7 +129,7 @@ class Neighbours:
         """Return the log density of each term, given its neighbours."""
         evidence = Evidence.of(process, sample, theta)
         graph = structure.graph
-        passed = _pass(process, sample, graph, theta, evidence.scores, gradient=False)
+        passed = evaluate_terms(process, sample, graph, theta, evidence.scores, gradient=False)
         own = evidence.log_densities + 0.5 * evidence.scores**2
         each = own[graph.rows] - 0.5 * passed.each.sum(axis=1)
         return Densities(each, graph.weights, graph.clusters)
@@ -163,78 +158,6 @@ class Neighbours:
     def near(self, tasks: int) -> int:
         """Return how many observations a prediction is made from."""
         return self.predict or (_TILE if self.tiles else _CELL)[tasks > 1]
-
-
-class _Pass(NamedTuple):
-    """What one pass over terms leaves."""
-
-    each: FloatArray  # (r, 2): u^2 and log v
-    alpha: FloatArray  # (n,): Q w
-    precision: FloatArray  # (n,): the diagonal of Q
-    by: Contraction
-    jittered: int
-
-
-def _pass(
-    process: Process,
-    sample: Sample,
-    graph: Graph,
-    theta: FloatArray,
-    scores: FloatArray,
-    *,
-    gradient: bool,
-) -> _Pass:
-    """Evaluate the terms of a graph, some in each thread."""
-    state = ready(process.state(theta))
-    inputs = scaled_inputs(sample.inputs, state)
-    sites, offsets = ints(sample.sites), ints(sample.offsets)
-    each = np.empty((graph.rows.size, 2))
-    w = floats(scores)
-
-    def run(part: slice) -> tuple[FloatArray, FloatArray, Contraction, int]:
-        alpha, precision, by = np.zeros(sample.size), np.zeros(sample.size), no_contraction(state)
-        jittered, failed = terms(
-            graph.terms(part),
-            inputs,
-            sites,
-            offsets,
-            w,
-            state,
-            gradient,
-            each[part],
-            alpha,
-            precision,
-            by,
-        )
-        if failed >= 0:
-            raise NotPositiveDefiniteError(
-                f"The correlation matrix of {graph.neighbours.shape[1]} neighbours is not positive "
-                f"definite at {process.describe(theta)}. The usual causes are sites that almost "
-                "coincide and length scales far beyond the extent of the data: drop or average "
-                "near-duplicate sites, or fit with a rougher kernel such as 'matern32'."
-            )
-        return alpha, precision, by, jittered
-
-    results = in_threads(run, _pieces(graph.rows.size))
-    alphas, precisions, contractions, jittered = zip(*results, strict=True)
-    if sum(jittered):
-        _log.info("%d of %d small matrices needed a jitter", sum(jittered), graph.rows.size)
-    return _Pass(
-        each,
-        functools.reduce(np.add, alphas),
-        functools.reduce(np.add, precisions),
-        Contraction(
-            *(functools.reduce(np.add, parts) for parts in zip(*contractions, strict=True))
-        ),
-        sum(jittered),
-    )
-
-
-def _pieces(size: int) -> list[slice]:
-    """Cut terms into one piece for each thread, where there are enough of them."""
-    count = max(1, min(thread_count(), size // _FEWEST))
-    ends = np.linspace(0, size, count + 1).astype(int)
-    return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
 
 def _each(size: int) -> IntArray:
@@ -325,13 +248,14 @@ class Local:
         """Return rows (k, n) times the inverse of the covariance of the data."""
         graph = self._whole
         passed = [
-            _pass(self.process, self.sample, graph, self.theta, row, gradient=False) for row in rows
+            evaluate_terms(self.process, self.sample, graph, self.theta, row, gradient=False)
+            for row in rows
         ]
         return np.stack([p.alpha for p in passed])
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, under the product of terms."""
-        passed = _pass(
+        passed = evaluate_terms(
             self.process, self.sample, self._whole, self.theta, self.scores, gradient=False
         )
         variance = 1.0 / passed.precision

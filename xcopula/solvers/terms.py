@@ -1,0 +1,100 @@
+"""Evaluate the terms of a likelihood: one pass over them, some in each thread."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.jit.neighbours import terms
+from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
+from xcopula.kernels.covariance import Contraction
+from xcopula.process import Process, Sample
+from xcopula.solvers.graph import Graph
+from xcopula.solvers.threads import in_threads, thread_count
+
+__all__ = ["Evaluated", "evaluate_terms"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_log = logging.getLogger("xcopula")
+
+# Terms that are worth a thread.
+_FEWEST = 2000
+
+
+class Evaluated(NamedTuple):
+    """What one pass over terms leaves."""
+
+    each: FloatArray  # (r, 2): u^2 and log v
+    alpha: FloatArray  # (n,): Q w
+    precision: FloatArray  # (n,): the diagonal of Q
+    by: Contraction
+    jittered: int
+
+
+def evaluate_terms(
+    process: Process,
+    sample: Sample,
+    graph: Graph,
+    theta: FloatArray,
+    scores: FloatArray,
+    *,
+    gradient: bool,
+) -> Evaluated:
+    """Evaluate the terms of a graph, some in each thread."""
+    state = ready(process.state(theta))
+    inputs = scaled_inputs(sample.inputs, state)
+    sites, offsets = ints(sample.sites), ints(sample.offsets)
+    each = np.empty((graph.rows.size, 2))
+    w = floats(scores)
+
+    def run(part: slice) -> tuple[FloatArray, FloatArray, Contraction, int]:
+        alpha, precision, by = np.zeros(sample.size), np.zeros(sample.size), no_contraction(state)
+        jittered, failed = terms(
+            graph.terms(part),
+            inputs,
+            sites,
+            offsets,
+            w,
+            state,
+            gradient,
+            each[part],
+            alpha,
+            precision,
+            by,
+        )
+        if failed >= 0:
+            raise NotPositiveDefiniteError(
+                f"The correlation matrix of {graph.neighbours.shape[1]} neighbours is not positive "
+                f"definite at {process.describe(theta)}. The usual causes are sites that almost "
+                "coincide and length scales far beyond the extent of the data: drop or average "
+                "near-duplicate sites, or fit with a rougher kernel such as 'matern32'."
+            )
+        return alpha, precision, by, jittered
+
+    results = in_threads(run, _pieces(graph.rows.size))
+    alphas, precisions, contractions, jittered = zip(*results, strict=True)
+    if sum(jittered):
+        _log.info("%d of %d small matrices needed a jitter", sum(jittered), graph.rows.size)
+    return Evaluated(
+        each,
+        functools.reduce(np.add, alphas),
+        functools.reduce(np.add, precisions),
+        Contraction(
+            *(functools.reduce(np.add, parts) for parts in zip(*contractions, strict=True))
+        ),
+        sum(jittered),
+    )
+
+
+def _pieces(size: int) -> list[slice]:
+    """Cut terms into one piece for each thread, where there are enough of them."""
+    count = max(1, min(thread_count(), size // _FEWEST))
+    ends = np.linspace(0, size, count + 1).astype(int)
+    return [slice(a, b) for a, b in itertools.pairwise(ends)]
