@@ -69,6 +69,7 @@ WITHOUT_STATE = {
     "xcopula.solvers.graph.Graph": "neighbours, which are found again",
     "xcopula.solvers.graph.Near": "a sample in units of the length scales",
     "xcopula.solvers.terms.Evaluated": "what one evaluation leaves",
+    "xcopula.solvers.search.Level": "trees, which are built again",
     "xcopula.solvers.search.Search": "trees, which are built again",
     "xcopula.model.lazy.LazyModel": "a graph: nothing is fitted yet",
     "xcopula.prediction.blocks.Query": "what is asked of a target",

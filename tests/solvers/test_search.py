@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import reference
 
+from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import scaled_inputs
-from xcopula.process import Targets
+from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.marginals import Normal
+from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact, Neighbours, batches
 from xcopula.solvers.graph import places
 from xcopula.solvers.search import search_of
@@ -271,3 +275,29 @@ def test_left_out_in_memory_that_does_not_grow_with_the_square():
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
     assert peaks[1] < 2.0 * peaks[0]
+
+
+def test_a_gap_is_seen_from_all_sides():
+    """In the midst of a gap the nearest may stand on one side; those of thinned samples do not."""
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-0.5, 0.5, (9000, 2))
+    points = points[np.hypot(*points.T) > 0.25]
+    covariance = Covariance((KERNELS["matern32"],), (InputGroup(2),))
+    process = Process(covariance, (Normal(0.0, 1.0),))
+    theta = process.join(np.array([np.log(0.3), 2.0]))
+    sample = Sample.of([points], [rng.normal(size=len(points))])
+    centre = np.array([[0.02], [0.01]])
+
+    def widest(search):
+        """Return the widest angle without a neighbour."""
+        which = search.cells(scaled_inputs(centre, search.near.state), np.array([-1]), 0)
+        own = sample.inputs[:, which.neighbours[0, : which.counts[0]]] - centre
+        angle = np.sort(np.arctan2(own[1], own[0]))
+        return np.diff(np.append(angle, angle[0] + 2.0 * np.pi)).max(), which
+
+    found = search_of(process, theta, sample, 60)
+    angle, which = widest(found)
+    alone, _ = widest(replace(found, thinned=()))
+    assert angle < 0.6 * alone
+    assert which.counts[0] == 60
+    assert np.unique(which.neighbours[0]).size == 60

@@ -3,6 +3,9 @@
 Tiles are cubes of a lattice that is fixed by the length scales. A cube is halved until the data
 that it is predicted from reach well beyond it; so tiles are small where data are dense, and a
 tile, hence a prediction, is a function of the place and the data alone.
+
+Most neighbours are the nearest. In the midst of a gap these may all stand on one side of it. So
+some are the nearest of a thinned sample, and some of one that is thinner still: they surround it.
 """
 
 from __future__ import annotations
@@ -29,9 +32,47 @@ _EDGE = 0.5
 _HALVINGS = 40
 # The neighbours of a tile reach from its centre this many times as far as its corners do.
 _REACH = 2.5
+# What of the neighbours comes from thinned samples, and how much thinner each is than all. Tasks of
+# fewer values than this are not thinned.
+_FAR, _THINNER, _FEWEST = 0.15, (8, 64), 2000
 # A gap: how far it reaches, in length scales, and how many values it has at most.
 _GAP = 0.5
 _GAP_VALUES = 300
+
+
+@dataclass(frozen=True)
+class Level:
+    """Trees of some observations of each task, and their numbers."""
+
+    trees: tuple[Any, ...]
+    rows: tuple[IntArray, ...]
+
+    @classmethod
+    def of(cls, near: Near, rows: Sequence[IntArray]) -> Level:
+        """Build the trees of some observations of each task."""
+        return cls(tuple(tree_of(near.places[r]) for r in rows), tuple(rows))
+
+    def nearest(
+        self, where: FloatArray, count: int, without: Sequence[IntArray]
+    ) -> npt.NDArray[np.int32]:
+        """Return the nearest (r, c) of each task to places (r, d), the nearest first.
+
+        What a place does ``without`` is -1 and comes last.
+        """
+        more = max(map(len, without), default=0)
+        found = []
+        for tree, rows in zip(self.trees, self.rows, strict=True):
+            _, index = tree.query(where, k=np.arange(1, min(count + more, tree.n) + 1))
+            numbers = rows[index].astype(np.int32)
+            for row, others in zip(numbers, without, strict=False):
+                row[np.isin(row, others)] = -1
+            found.append(_last(numbers)[:, :count] if more else numbers)
+        return np.concatenate(found, axis=1)
+
+
+def _last(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Put what is none last in each row."""
+    return np.take_along_axis(numbers, np.argsort(numbers < 0, axis=1, kind="stable"), axis=1)
 
 
 @dataclass(frozen=True)
@@ -41,13 +82,15 @@ class Search:
     Attributes
     ----------
     near : Near
-    trees : tuple
+    all : Level
+    thinned : tuple of Level
     most : int
         How many observations serve a prediction.
     """
 
     near: Near
-    trees: tuple[Any, ...]
+    all: Level
+    thinned: tuple[Level, ...]
     most: int
 
     def cells(
@@ -62,7 +105,8 @@ class Search:
         Observations that each point does ``without`` are no neighbours of it.
         """
         where = places(points, self.near.lengths)
-        return self._terms(*self._find(where, points, sites, task, without))
+        found = self._find(where, points, sites, task, without)
+        return self._terms(*self._with_far(where, points, sites, task, *found, without))
 
     def tiles(
         self, points: FloatArray, sites: IntArray, task: int
@@ -85,9 +129,9 @@ class Search:
             codes = np.floor(where[todo] / edge).astype(np.int64)
             tiles, label = np.unique(codes, axis=0, return_inverse=True)
             middle = np.asarray((tiles + 0.5) * edge, np.float64)
-            neighbours, counts = self._find(
-                middle, (middle * self.near.lengths).T, np.full(len(tiles), -1, np.int64), task
-            )
+            nowhere = np.full(len(tiles), -1, np.int64)
+            at = middle, (middle * self.near.lengths).T, nowhere, task
+            neighbours, counts = self._find(*at)
             reach = self._reach(middle, neighbours, counts)
             good = reach >= _REACH * 0.5 * edge * np.sqrt(where.shape[1])
             if halving == _HALVINGS - 1:
@@ -97,7 +141,8 @@ class Search:
             by_tile = np.argsort(label[kept], kind="stable")
             order.append(todo[kept][by_tile])
             sizes.append(np.bincount(label[kept], minlength=len(tiles))[good])
-            found.append((neighbours[good], counts[good]))
+            chosen = (a[good] for a in (neighbours, counts))
+            found.append(self._with_far(middle[good], at[1][:, good], nowhere[good], task, *chosen))
             todo, edge = todo[~kept], 0.5 * edge
             if not todo.size:
                 break
@@ -114,21 +159,46 @@ class Search:
         without: Sequence[IntArray] = (),
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return neighbours (r, m) of places (r, d), and how many each has."""
-        wide = self.most if self.near.distance_decides else int(np.ceil(WIDER * self.most))
-        more = max(map(len, without), default=0)
-        found = []
-        for tree, start in zip(self.trees, self.near.sample.offsets, strict=False):
-            _, index = tree.query(where, k=np.arange(1, min(wide + more, tree.n) + 1))
-            index = (index + start).astype(np.int32)
-            for row, others in zip(index, without, strict=False):
-                row[np.isin(row, others)] = -1
-            if more:
-                # The nearest come first, what is left out last: as many as others look at.
-                ranked = np.argsort(index < 0, axis=1, kind="stable")[:, :wide]
-                index = np.take_along_axis(index, ranked, axis=1)
-            found.append(index)
-        candidates = np.concatenate(found, axis=1)
-        return choose(self.near, points, sites, task, candidates, self.most)
+        count = self.most - len(self.thinned) * self._far
+        candidates = self.all.nearest(where, self._wide(count), without)
+        return choose(self.near, points, sites, task, candidates, count)
+
+    @property
+    def _far(self) -> int:
+        """How many neighbours come from each thinned sample."""
+        return int(_FAR * self.most)
+
+    def _wide(self, count: int) -> int:
+        """Return how many candidates there are for so many neighbours of each task."""
+        return count if self.near.distance_decides else int(np.ceil(WIDER * count))
+
+    def _with_far(
+        self,
+        where: FloatArray,
+        points: FloatArray,
+        sites: IntArray,
+        task: int,
+        neighbours: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int32],
+        without: Sequence[IntArray] = (),
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return neighbours (r, m) with some of the thinned samples, by increasing number."""
+        if not self.thinned or not self._far:
+            return neighbours, counts
+        none = np.iinfo(np.int32).max
+        chosen = np.where(np.arange(neighbours.shape[1]) < counts[:, None], neighbours, none)
+        for level, thinner in zip(self.thinned, _THINNER, strict=True):
+            # Some are neighbours already: so many more are looked at.
+            count = self._wide(self._far) + neighbours.shape[1] // thinner + self._far
+            candidates = level.nearest(where, count, without)
+            known = (candidates[:, :, None] == chosen[:, None, :]).any(axis=2)
+            candidates[known] = -1
+            more, number = choose(self.near, points, sites, task, _last(candidates), self._far)
+            more[np.arange(self._far) >= number[:, None]] = none
+            chosen = np.concatenate([chosen, more], axis=1)
+        chosen.sort(axis=1)
+        counts = (chosen < none).sum(axis=1).astype(np.int32)
+        return np.where(chosen < none, chosen, 0).astype(np.int32), counts
 
     def _reach(
         self,
@@ -174,5 +244,16 @@ def gaps_around(
 def search_of(process: Process, theta: FloatArray, sample: Sample, most: int) -> Search:
     """Prepare a sample for searches at theta."""
     near = Near.of(process, theta, sample)
-    trees = tuple(tree_of(near.places[sample.task(i)]) for i in range(sample.tasks))
-    return Search(near, trees, min(most, sample.size))
+    rows = [np.arange(sample.size)[sample.task(i)] for i in range(sample.tasks)]
+    thinned: tuple[Level, ...] = ()
+    if most < sample.size and max(sample.sizes) >= _FEWEST:
+        thinned = tuple(Level.of(near, [_thin(near, r, k) for r in rows]) for k in _THINNER)
+    return Search(near, Level.of(near, rows), thinned, min(most, sample.size))
+
+
+def _thin(near: Near, rows: IntArray, thinner: int) -> IntArray:
+    """Return some of a task's observations, whatever order they came in."""
+    if rows.size < _FEWEST:
+        return rows
+    shuffled = np.lexsort(near.places[rows].T)[np.random.default_rng(0).permutation(rows.size)]
+    return np.sort(rows[shuffled[: rows.size // thinner]])
