@@ -233,8 +233,8 @@ def draw(
     maps: xr.DataArray, gauge: xr.Dataset, series: xr.DataArray, climate: xr.Dataset, quick: bool
 ) -> plt.Figure:
     """Draw the median of four months, and the months of a gauge that the model did not see."""
-    figure = plt.figure(figsize=(11.5, 8.0), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=[1.9, 1.0])
+    figure = plt.figure(figsize=(11.0, 10.2), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=[2.8, 1.0])
     axes = upper.subplots(2, 2, sharex=True, sharey=True)
     shown = climate["time"].values[:4] if quick else np.array(SHOWN, "datetime64[ns]")
     image = None
