@@ -44,10 +44,23 @@ def panel(
     return waves(rng, space @ places.T, time * times)
 
 
-def mix(rng: np.random.Generator, fields: list[np.ndarray], correlation: float) -> list[np.ndarray]:
-    """Return fields whose correlation with the first, and through it with each other, is given."""
+def mix(
+    rng: np.random.Generator,
+    fields: list[np.ndarray],
+    correlation: float,
+    common: np.ndarray | None = None,
+    shared: float = 0.0,
+) -> list[np.ndarray]:
+    """Return fields whose correlation with the first, and through it with each other, is given.
+
+    A common field takes a share of the variance that the first does not explain: the others are
+    then correlated beyond what the first tells of them.
+    """
     rest = np.sqrt(1.0 - correlation**2)
-    return [fields[0], *(correlation * fields[0] + rest * f for f in fields[1:])]
+    own = fields[1:]
+    if common is not None:
+        own = [np.sqrt(shared) * common + np.sqrt(1.0 - shared) * f for f in own]
+    return [fields[0], *(correlation * fields[0] + rest * f for f in own)]
 
 
 @dataclass(frozen=True)
@@ -68,14 +81,18 @@ def scattered(
     correlation: float = 0.8,
     scale: float = 0.5,
     nu: float = 1.5,
+    shared: float = 0.0,
 ) -> World:
     """Take values of each variable at common sites, chosen among the nodes of a grid.
 
-    Variables are log-normal, with this scale; sites are in a square of 100 km.
+    Variables are log-normal, with this scale; sites are in a square of 100 km. What the first
+    variable does not explain of the others, these share to this part.
     """
     rng = np.random.default_rng(seed)
     size = max(300, int(1.5 * np.sqrt(values)))
-    signals = mix(rng, [plane(rng, size, nu, length) for _ in range(variables)], correlation)
+    fields = [plane(rng, size, nu, length) for _ in range(variables)]
+    common = plane(rng, size, nu, length) if shared else None
+    signals = mix(rng, fields, correlation, common, shared)
     chosen = rng.permutation(size * size)[:values]
     axis = 100.0 * (np.arange(size) + 0.5) / size
     y, x = np.unravel_index(chosen, (size, size))
