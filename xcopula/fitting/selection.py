@@ -60,7 +60,7 @@ def select(
     first = KERNELS[_FIRST_KERNEL] if KERNELS[_FIRST_KERNEL] in choice else choice[0]
     candidates: list[Candidate] = []
     failure: NotPositiveDefiniteError | None = None
-    start: FloatArray | None = None
+    starts: list[FloatArray] = []
     sample = alone.sample
     covariates = sample.covariates_of(0)
     part = alone if rows is None else replace(alone, sample=sample.take(rows))
@@ -71,12 +71,12 @@ def select(
         if marginal is None:
             continue
         try:
-            candidate = part.fit(first, marginal, start)
+            candidate = part.fit(first, marginal, starts)
         except NotPositiveDefiniteError as error:
             failure = error
             continue
         candidates.append(_of_all(candidate, sample, part, marginal))
-        start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
+        starts = [candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]]
     if failure and not candidates:
         raise failure
     if not candidates:
@@ -89,7 +89,7 @@ def select(
         if kernel != first:
             # A kernel that is too smooth for its sites is no candidate.
             with contextlib.suppress(NotPositiveDefiniteError):
-                candidate = part.fit(kernel, best.marginal, start)
+                candidate = part.fit(kernel, best.marginal, starts)
                 candidates.append(_of_all(candidate, sample, part, best.marginal))
     candidates = part.on_common_terms(candidates)
     if most_structures > part.structures:
