@@ -18,14 +18,17 @@ import numpy.typing as npt
 from xcopula.arguments import check_flag
 from xcopula.fitting.interruption import stop_together
 from xcopula.fitting.request import Callback, Request, check_names, check_thin
+from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.fitting.steps import (
     Fitted,
     Tables,
     begin,
     choose,
-    fit_alone,
     fit_pair,
     fit_together,
+    rank,
+    try_kernel,
+    try_law,
 )
 from xcopula.kernels import Kernel
 from xcopula.labels.coordinates import CoordinateSystem, Coords
@@ -242,12 +245,22 @@ class _Fitting:
 
     def _chain(self, observations: Any, request: Any, call: Callable[..., Any]) -> Any:
         tasks = range(len(self.sources))
-        tables = call(choose, [call(fit_alone, observations, request, i) for i in tasks], request)
+        alone = [self._alone(i, observations, request, call) for i in tasks]
+        tables = call(choose, alone, request)
         pairs = []
         if self.request.method.pairwise:
             pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]
         fitted = call(fit_together, observations, request, tables, pairs)
         return call(_assemble, observations, request, tables, fitted)
+
+    def _alone(self, task: int, observations: Any, request: Any, call: Callable[..., Any]) -> Any:
+        """Step one for one task: a first law, the others, then the kernels with the best."""
+        given = observations, request, task
+        first = call(try_law, *given, 0)
+        others = range(1, len(laws_to_try(self.request.laws[task])))
+        laws = [first, *(call(try_law, *given, k, first) for k in others)]
+        kernels = range(1, len(kernels_to_try(self.request.kernels[task])))
+        return call(rank, *given, [*laws, *(call(try_kernel, *given, k, laws) for k in kernels)])
 
 
 def _start(
