@@ -25,8 +25,11 @@ from sources import EAST, NORTH, daily, stations
 
 import xcopula
 from xcopula.kernels import KERNELS
+from xcopula.labels.observations import Observations
 from xcopula.marginals import MARGINALS, Marginal
 from xcopula.methods import Sparse, Transductive
+from xcopula.model.reading import CLASSES
+from xcopula.process import Sample, Sites
 from xcopula.solvers import Neighbours
 from xcopula.state import freeze, put_together, take_apart
 
@@ -44,7 +47,7 @@ WITHOUT_STATE = {
     "xcopula.labels.entries.Entries": "a variable while it is read",
     "xcopula.labels.entries.Unread": "a variable before it is read",
     "xcopula.labels.entries._Part": "what one chunk of a variable holds",
-    "xcopula.labels.observations._Rows": "a variable while it is read",
+    "xcopula.labels.observations.Rows": "a variable while it is read",
     "xcopula.labels.coordinates.extent.Extent": "how far a coordinate reaches, while it is read",
     "xcopula.labels.coordinates.cycles.Recurring": "what `cycle` returns, to name a coordinate",
     "xcopula.labels.coordinates.discovery._Source": "coordinates while they are looked for",
@@ -140,6 +143,10 @@ class RationalQuadratic:
         return base**-a, -x * base ** (-a - 1.0), curvature
 
 
+FILED = {
+    f"{k.__module__}.{k.__qualname__}"
+    for k in (*CLASSES.values(), xcopula.CopulaModel, Observations, Sample, Sites)
+}
 OWN = {f"{k.__module__}.{k.__qualname__}": k for k in (Logistic, RationalQuadratic)}
 
 
@@ -164,6 +171,26 @@ def named(plain: Any) -> set[str]:
         return set()
     own = {plain["name"]} if plain["class"] == "type" else {plain["class"]}
     return own.union(*(named(part) for key, part in plain.items() if key not in ("class", "name")))
+
+
+def assert_same(left: Any, right: Any, path: str = "") -> None:
+    """Compare two states that were taken apart, arrays bit by bit."""
+    assert type(left) is type(right), path
+    if isinstance(left, dict):
+        assert list(left) == list(right), path
+        for key in left:
+            assert_same(left[key], right[key], f"{path}.{key}")
+    elif isinstance(left, list):
+        assert len(left) == len(right), path
+        for k, pair in enumerate(zip(left, right, strict=True)):
+            assert_same(*pair, f"{path}.{k}")
+    elif isinstance(left, np.ndarray):
+        assert left.dtype == right.dtype, path
+        assert left.shape == right.shape, path
+        assert left.tobytes() == right.tobytes(), path
+        assert left.flags.c_contiguous == right.flags.c_contiguous, path
+    else:
+        assert left == right or left != left, path
 
 
 def there_and_back(state: Any) -> Any:
@@ -352,6 +379,18 @@ class TestModels:
         assert again.summary() == model.summary()
         # Arrays have no truth value: methods that hold points cannot be compared.
         assert "points" in case or "anchors" in case or again.method == model.method
+
+    @every
+    def test_files_hold_all_of_it(self, make, case, tmp_path):
+        """Read from its file, a model is the same state to the last bit."""
+        model = make[0](case).model
+        path = model.save(tmp_path / "model.nc")
+        laws, kernels = {"Logistic": Logistic}, {"RationalQuadratic": RationalQuadratic}
+        again = xcopula.load(path, laws=laws, kernels=kernels)
+        assert_same(take_apart(again), take_apart(model))
+        assert not again.theta.flags.writeable
+        xr.open_datatree(path).close()
+        assert named(take_apart(model)) <= {*FILED, *OWN, "tuple", "dict", "type"}
 
     @every
     def test_conditioned_processes_too(self, make, case):

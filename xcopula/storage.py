@@ -17,7 +17,6 @@ from typing import Any
 
 import xarray as xr
 
-import xcopula
 from xcopula.warn import shown
 
 __all__ = ["check_free", "is_zarr", "require_zarr", "write_figure", "write_netcdf", "write_tree"]
@@ -290,7 +289,8 @@ def _mode(path: Path) -> int:
 
 def _stamped(attrs: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Return attributes with a line of history, the newest first, as is the custom."""
-    version = xcopula.__version__
+    # By name: the package's own file imports what imports this one.
+    version = importlib.import_module("xcopula").__version__
     line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: written by xcopula {version}"
     earlier = str(attrs.get("history", ""))
     history = f"{line}\n{earlier}" if earlier else line
