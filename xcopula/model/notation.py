@@ -35,7 +35,7 @@ class Place(NamedTuple):
 FindPlace = Callable[[tuple[str, ...], int], Place]
 
 # Arrays up to this size are written out in the text.
-_SHORT = 48
+_SHORT = 16
 # Kinds of dtype that a file holds exactly: numbers and truth values; short ones also texts, dates.
 _NUMBERS, _TEXTS = "biuf", "UmM"
 _ARRAY, _NUMBER = "array", "number"

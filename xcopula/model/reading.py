@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,10 +22,10 @@ from xcopula.labels.coordinates.projection import Projection
 from xcopula.labels.fields import Field
 from xcopula.labels.observations import Observations, Rows, Variable
 from xcopula.labels.sites import sites_within
-from xcopula.marginals import MARGINALS, Grouped, Regression
+from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression
 from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
-from xcopula.methods import METHODS
+from xcopula.methods import METHODS, Method
 from xcopula.model.notation import is_safe, recall
 from xcopula.model.record import Candidate, CopulaModel, LawTrial
 from xcopula.model.tree import FIGURES, FORMAT, SCHEMA, seal
@@ -177,9 +178,22 @@ def _check(model: CopulaModel) -> None:
         and model.theta.shape == model.prepared.shape == (model.process.size,)
         and bool(np.isfinite(model.theta).all() and np.isfinite(model.prepared).all())
         and [tuple(law.fields) for law in model.process.marginals] == names
+        and all(map(_is_whole, model.process.marginals))
         and all(hasattr(kernel, "profile") for kernel in covariance.kernels)
-        and all(hasattr(model.solver, part) for part in ("prepare", "condition"))
+        and hasattr(model.solver, "condition")
+        and not isinstance(model.solver, Method)
     )
     if not whole:
         raise ModelFormatError("The parts of the model do not fit each other.")
     _ = model.parameters  # the covariance and the laws can be evaluated
+
+
+def _is_whole(law: Marginal) -> bool:
+    """Tell whether a law has a coefficient for each column of its design, and a law a label."""
+    if isinstance(law, Grouped):
+        return len(law.laws) == len(law.labels) and all(map(_is_whole, law.laws))
+    if not isinstance(law, Regression):
+        return True
+    count, degree = len(law.design.fields), law.design.degree
+    columns = math.comb(count + degree, count) - 1  # a list of them could be endless
+    return law.coefficients.shape == (columns,) and _is_whole(law.base)

@@ -20,7 +20,7 @@ __all__ = ["save"]
 
 _ENDINGS = (".nc", ".zarr")
 # Variables longer than this are compressed.
-_COMPRESSED = 256
+_COMPRESSED = 1024
 
 
 def save(model: CopulaModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
