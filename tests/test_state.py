@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import cftime
 import numpy as np
+import numpy.typing as npt
 import pytest
 import xarray as xr
 from conftest import METHODS
@@ -24,14 +25,14 @@ from scipy.special import expit, logit, ndtr, ndtri
 from sources import EAST, NORTH, daily, stations
 
 import xcopula
-from xcopula.kernels import KERNELS
+from xcopula.kernels import KERNELS, Kernel
 from xcopula.labels.observations import Observations
 from xcopula.marginals import MARGINALS, Marginal
 from xcopula.methods import Sparse, Transductive
 from xcopula.model.reading import CLASSES
 from xcopula.process import Sample, Sites
 from xcopula.solvers import Neighbours
-from xcopula.state import freeze, put_together, take_apart
+from xcopula.state import check_types, freeze, put_together, take_apart
 
 QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
 
@@ -75,6 +76,7 @@ WITHOUT_STATE = {
     "xcopula.solvers.search.Level": "trees, which are built again",
     "xcopula.solvers.search.Search": "trees, which are built again",
     "xcopula.model.lazy.LazyModel": "a graph: nothing is fitted yet",
+    "xcopula.model.notation.Place": "where an array of a file stands",
     "xcopula.prediction.blocks.Query": "what is asked of a target",
     "xcopula.prediction.posterior.Posterior": "a prediction",
     "xcopula.prediction.target.Cells": "the cells of a target",
@@ -516,6 +518,14 @@ class TestValues:
         with pytest.raises(TypeError, match=type(state).__name__):
             take_apart({"a": [Box((state,))]})
 
+    def test_classes_may_be_named_otherwise(self):
+        """All of them, however deep, and types too."""
+        state = Box([Pair({"k": Box(Box)}, (Box(1),))])
+        plain = take_apart(state, lambda kind: f"my {kind.__name__}")
+        assert named(plain) == {"my Box", "my Pair", "tuple", "dict"}
+        mine = {f"my {k.__name__}": k for k in (Box, Pair)}
+        assert put_together(plain, mine) == state
+
     def test_unknown_classes_are_refused(self):
         """Nothing is made that is not listed, however it is spelt."""
         for plain in (
@@ -536,6 +546,72 @@ class TestValues:
         plain = take_apart(Box(1)) | {"colour": "red"}
         with pytest.raises(TypeError, match="colour"):
             put_together(plain, HERE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Typed:
+    """Fields of many types."""
+
+    number: float = 0.0
+    count: int = 0
+    flag: bool = False
+    text: str = ""
+    column: npt.NDArray[np.float64] | None = None
+    either: npt.NDArray[Any] | None = None
+    many: tuple[Pair, ...] = ()
+    two: tuple[int, str] = (0, "")
+    attrs: dict[str, Any] = dataclasses.field(default_factory=dict)
+    kernel: Kernel = KERNELS["se"]
+    kind: type[Marginal] | None = None
+    anything: Any = None
+
+
+class TestTypes:
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {},
+            {"number": 3, "count": 2, "flag": True, "text": "x"},
+            {"column": np.zeros(2), "either": np.array(["a"])},
+            {"many": (Pair(1, "x"), Pair(None, 2.0)), "two": (1, "a")},
+            {"attrs": {"k": Typed(number=1.0)}, "anything": [object()]},
+            {"kernel": RationalQuadratic(), "kind": Logistic},
+        ],
+        ids=str,
+    )
+    def test_what_fits(self, values):
+        """An integer may stand for a number."""
+        check_types(Typed(**values))
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            *(("number", "1"), ("number", True), ("number", None)),
+            *(("count", 1.0), ("count", True), ("flag", 1), ("text", None), ("text", 3)),
+            *(("column", np.zeros(2, "f4")), ("column", np.array(["a"])), ("column", [1.0])),
+            *(("either", 1.0), ("many", [Pair(1, 2)]), ("many", (1,)), ("many", Pair(1, 2))),
+            *(("two", (1,)), ("two", (1, 2)), ("two", (1, "a", "b")), ("attrs", [])),
+            *(("kernel", "se"), ("kernel", RationalQuadratic), ("kind", Logistic())),
+        ],
+        ids=str,
+    )
+    def test_what_does_not(self, name, value):
+        """The field and its class are named, wherever they are."""
+        for state in (Typed(**{name: value}), [Pair({"k": (Typed(**{name: value}),)}, 1)]):
+            with pytest.raises(TypeError, match=rf"'{name}' of Typed must be .*, found "):
+                check_types(state)
+
+    def test_names_that_are_not_known(self):
+        """A class that was made inside a function cannot be checked; what it holds can."""
+        own = dataclasses.make_dataclass("Own", [("a", "Nowhere"), ("b", "int")])
+        check_types(own(1, "x"))
+        with pytest.raises(TypeError, match="'count' of Typed"):
+            check_types(own(Typed(count="1"), 2))
+
+    def test_every_model(self, make):
+        """Models keep their own annotations."""
+        for case in CASES:
+            check_types(make[0](case).model)
 
 
 class TestFreeze:

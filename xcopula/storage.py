@@ -186,7 +186,7 @@ def _write(
     os.close(handle)
     temporary = Path(name)
     try:
-        _fill(write, temporary)
+        _fill(write, temporary, place.parent)
         temporary.chmod(_mode(place))
         if overwrite:
             temporary.replace(place)
@@ -207,7 +207,7 @@ def _write_folder(
     temporary = aside / place.name
     try:
         temporary.mkdir()
-        _fill(write, temporary)
+        _fill(write, temporary, place.parent)
         if place.is_dir():
             temporary.chmod(place.stat().st_mode & 0o7777)
         if overwrite:
@@ -248,16 +248,16 @@ def _move(temporary: Path, place: Path) -> None:
         raise
 
 
-def _fill(write: Callable[[Path], object], path: Path) -> None:
+def _fill(write: Callable[[Path], object], path: Path, folder: Path) -> None:
     try:
         write(path)
     except (OSError, RuntimeError) as error:
         # The HDF5 library calls every failed write the same: ask the disk itself.
-        free = shutil.disk_usage(path.parent).free
+        free = shutil.disk_usage(folder).free
         if getattr(error, "errno", None) in _FULL or free < _FULL_BYTES:
             raise OSError(
                 errno.ENOSPC,
-                f"The disk of {path.parent} is full: {free:,} bytes are left. Nothing was "
+                f"The disk of {folder} is full: {free:,} bytes are left. Nothing was "
                 "written. Make room, or write elsewhere",
             ) from error
         raise

@@ -118,10 +118,13 @@ def _class(argument: str, name: str, given: Any) -> type:
 
 def _opened(path: Path) -> xr.DataTree:
     """Open a file as it is: nothing decoded, nothing but coordinates read."""
+    # Each by its name: earlier versions of xarray do not hand `decode_cf` down to the groups.
+    names = ("mask_and_scale", "decode_coords", "decode_times", "decode_timedelta")
+    options: dict[str, Any] = dict.fromkeys(names, False)
     if is_zarr(path):
         # Consolidated metadata are a copy of what was checked.
-        return xr.open_datatree(path, engine="zarr", decode_cf=False, consolidated=False)
-    return xr.open_datatree(path, engine="netcdf4", decode_cf=False)
+        return xr.open_datatree(path, engine="zarr", consolidated=False, **options)
+    return xr.open_datatree(path, engine="netcdf4", **options)
 
 
 def _check_sizes(path: Path) -> None:
