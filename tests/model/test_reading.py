@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable
@@ -14,8 +15,10 @@ from test_state import OWN, Logistic, RationalQuadratic
 
 import xcopula
 from xcopula.errors import ModelFormatError
+from xcopula.methods import Full
 from xcopula.model.reading import CLASSES, from_tree
 from xcopula.model.tree import seal, to_tree
+from xcopula.solvers import Exact
 
 QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
 
@@ -82,6 +85,43 @@ class TestClasses:
         own = {f"{kind}:{k.__name__}": k for k in OWN.values()}
         again = from_tree(to_tree(model), own)
         np.testing.assert_array_equal(again.theta, model.theta)
+
+
+@dataclasses.dataclass(frozen=True)
+class Whole(Full):
+    """A method of one's own."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Slow(Exact):
+    """A solver of one's own, which holds something."""
+
+    inside: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Inside:
+    """A part of it, with an array."""
+
+    x: Any
+
+
+def test_methods_and_solvers_of_one_s_own(sites):
+    """And what they hold, in arrays that are nobody's table."""
+    inside = Inside(np.arange(40.0))
+    options = QUICK | {"method": Whole(), "solver": Slow(inside)}
+    model = xcopula.fit(sites, "metal", **options)
+    tree = to_tree(model)
+    assert tree["structure/solver_inside_x"].dims == ("solver_inside_x_0",)
+    own = {"method:Whole": Whole, "solver:Slow": Slow, "law:Inside": Inside}
+    for name in own:
+        kind, _, known = name.partition(":")
+        others = {k: v for k, v in own.items() if k != name}
+        with pytest.raises(ModelFormatError, match=rf"a {kind} of the class '{known}'"):
+            from_tree(tree, others)
+    again = from_tree(tree, own)
+    assert again.method == Whole()
+    np.testing.assert_array_equal(again.solver.inside.x, inside.x)
 
 
 class TestText:

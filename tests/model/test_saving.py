@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import netCDF4  # noqa: F401 - its import warns with some versions of numpy
 import numpy as np
 import pytest
 import xarray as xr
@@ -116,6 +117,18 @@ class TestRefused:
         lazy = xcopula.fit(sites, "metal", compute=False)
         with pytest.raises(AttributeError, match=r"no 'save'.*`model = model\.compute\(\)`"):
             lazy.save(tmp_path / "model.nc")
+
+
+def test_long_arrays_are_compressed(triple, tmp_path, monkeypatch):
+    """And are read as they were."""
+    monkeypatch.setattr("xcopula.model.saving._COMPRESSED", 10)
+    path = triple.save(tmp_path / "model.nc")
+    with xr.open_datatree(path) as tree:
+        assert tree["data/metal/metal"].encoding["zlib"]
+        assert not tree["parameters/nugget"].encoding["zlib"]
+    np.testing.assert_array_equal(
+        xcopula.load(path).observations.positions, triple.observations.positions
+    )
 
 
 def test_a_file_is_small(tmp_path):
