@@ -302,9 +302,7 @@ class CopulaModel(Predicting):
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the model to a file, which :func:`xcopula.load` reads.
 
-        The file appears under its name when it is complete. It holds the data, the parameters, the
-        laws, and how the fit went; it does not hold what is computed anew. Any program that reads
-        NetCDF or Zarr opens it.
+        It appears under its name when it is complete, and holds all but what is computed anew.
 
         Parameters
         ----------
@@ -312,10 +310,6 @@ class CopulaModel(Predicting):
             Its ending says the format: ``.nc`` for NetCDF, ``.zarr`` for Zarr.
         overwrite : bool
             Whether to replace a file of that name.
-
-        Returns
-        -------
-        Path
 
         Raises
         ------
