@@ -24,8 +24,8 @@ PLACES: dict[str, set[str]] = {
     # model and fitting: to be a node of a graph, and to build one with compute=False
     "dask": {"prediction", "labels", "model", "fitting"},
     "distributed": set(),
-    "xarray": {"accessor", "cli", "plot", "datasets", "storage", "fitting", "model", "prediction"}
-    | {"labels"},
+    "xarray": {"accessor", "cli", "plot", "datasets", "fitting", "model", "prediction"}
+    | {"labels", "storage"},
     "cf_xarray": {"labels"},
     "matplotlib": {"plot"},
     "click": {"cli"},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xcopula.fitting import compare, fit, format_comparison
     from xcopula.labels.coordinates import cycle
     from xcopula.marginals import by, regress
-    from xcopula.model import CopulaModel, LazyModel
+    from xcopula.model import CopulaModel, LazyModel, load
     from xcopula.prediction import Posterior, predict
 
 _survive_forks()
@@ -38,6 +38,7 @@ __all__ = [
     "fit",
     "format_comparison",
     "kernels",
+    "load",
     "marginals",
     "methods",
     "plot",
@@ -56,6 +57,7 @@ _HOMES = {
     "LazyModel": "xcopula.model",
     "Posterior": "xcopula.prediction",
     "fit": "xcopula.fitting",
+    "load": "xcopula.model",
     "predict": "xcopula.prediction",
     "regress": "xcopula.marginals",
 }

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,23 @@ class Variable:
         return {field.name: field.labels for field in self.fields if field.key}
 
 
+class Rows(NamedTuple):
+    """The finite entries of one variable.
+
+    Attributes
+    ----------
+    positions : ndarray (n, axes)
+        Coordinates as numbers.
+    values : ndarray (n,)
+    covariates : ndarray (n, c)
+        The fields of its law.
+    """
+
+    positions: FloatArray
+    values: FloatArray
+    covariates: FloatArray
+
+
 @dataclass(frozen=True)
 class Observations:
     """What a model was fitted on.
@@ -81,6 +98,38 @@ class Observations:
     positions: FloatArray
     sites: Sites
     sample: Sample
+
+    @classmethod
+    def of(
+        cls,
+        variables: tuple[Variable, ...],
+        coordinates: CoordinateSystem,
+        rows: Sequence[Rows],
+        sites: Sites,
+        numbers: Sequence[IntArray],
+    ) -> Observations:
+        """Join the rows of some variables, whose sites are numbered. Inputs follow from these."""
+        inputs = [coordinates.to_columns(list(r.positions.T)).T for r in rows]
+        return cls(
+            variables=variables,
+            coordinates=coordinates,
+            positions=np.concatenate([r.positions for r in rows]),
+            sites=sites,
+            sample=Sample.of(
+                inputs,
+                [r.values for r in rows],
+                [r.covariates for r in rows],
+                np.concatenate(numbers),
+            ),
+        )
+
+    def rows(self) -> list[Rows]:
+        """Return the rows of each variable, of which :meth:`of` makes the same observations."""
+        sample = self.sample
+        return [
+            Rows(self.positions[where], sample.values[where], sample.covariates_of(i))
+            for i, where in enumerate(map(sample.task, range(sample.tasks)))
+        ]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,13 +177,14 @@ def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) ->
         If a field of a law cannot be found, or is missing where a value is not.
     """
     entries = list(find_entries(sources).values())
-    rows = [
+    each = [
         _read(e, law, system, own=k == 0)
         for k, (e, law) in enumerate(zip(entries, laws, strict=True))
     ]
+    rows = [r for r, _ in each]
     positions = np.concatenate([r.positions for r in rows])
-    for axis, numbers in zip(system.axes, positions.T, strict=True):
-        strange = _out_of_range(numbers)
+    for axis, column in zip(system.axes, positions.T, strict=True):
+        strange = _out_of_range(column)
         if strange:
             raise CoordinateError(f"Coordinate {axis.name!r} has {strange}")
     _warn_of_degrees(system, positions)
@@ -142,20 +192,10 @@ def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) ->
     sites, numbers = find_sites(system, [r.positions for r in rows])
     for e, own, r in zip(entries, numbers, rows, strict=True):
         _refuse_duplicates(e.name, own, r.positions, system)
-    inputs = [system.to_columns(list(r.positions.T)).T for r in rows]
-    _warn_of_strangers([e.name for e in entries], inputs)
-    return Observations(
-        variables=tuple(_variable(e.name, e, r.fields) for e, r in zip(entries, rows, strict=True)),
-        coordinates=system,
-        positions=positions,
-        sites=sites,
-        sample=Sample.of(
-            inputs,
-            [r.values for r in rows],
-            [r.covariates for r in rows],
-            np.concatenate(numbers),
-        ),
-    )
+    variables = tuple(_variable(e.name, e, f) for e, (_, f) in zip(entries, each, strict=True))
+    found = Observations.of(variables, system, rows, sites, numbers)
+    _warn_of_strangers(found)
+    return found
 
 
 def _variable(name: str, source: xr.DataArray | Entries, fields: tuple[Field, ...]) -> Variable:
@@ -222,17 +262,9 @@ def _fields(
         raise FieldError(f"Variable {name!r}: {error}") from None
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The finite entries of one variable."""
-
-    positions: FloatArray
-    values: FloatArray
-    covariates: FloatArray
-    fields: tuple[Field, ...]
-
-
-def _read(entries: Entries, law: Law | None, system: CoordinateSystem, *, own: bool) -> _Rows:
+def _read(
+    entries: Entries, law: Law | None, system: CoordinateSystem, *, own: bool
+) -> tuple[Rows, tuple[Field, ...]]:
     """Return the finite entries of a variable, their sites and the fields of its law.
 
     The system was found in the primary's ``own`` coordinates; those of others are looked for.
@@ -268,7 +300,7 @@ def _read(entries: Entries, law: Law | None, system: CoordinateSystem, *, own: b
         if strange:
             raise FieldError(f"The field {field.name!r} of {name!r} has {strange}")
     covariates = np.column_stack(columns) if columns else np.empty((len(lost), 0))
-    return _Rows(positions, entries.values, covariates, fields)
+    return Rows(positions, entries.values, covariates), fields
 
 
 def _refuse_missing(field: Field, entries: Entries, missing: IntArray) -> None:
@@ -352,11 +384,13 @@ def _warn_of_degrees(system: CoordinateSystem, sites: FloatArray) -> None:
         )
 
 
-def _warn_of_strangers(names: list[str], inputs: list[FloatArray]) -> None:
+def _warn_of_strangers(found: Observations) -> None:
     """Warn of secondaries whose extent does not meet the primary's: they can say little."""
-    low, high = inputs[0].min(axis=0), inputs[0].max(axis=0)
-    for name, columns in zip(names[1:], inputs[1:], strict=True):
-        gap = np.maximum(low - columns.max(axis=0), columns.min(axis=0) - high)
+    names, sample = found.names, found.sample
+    low, high = (f(sample.inputs[:, sample.task(0)], axis=1) for f in (np.min, np.max))
+    for i, name in enumerate(names[1:], start=1):
+        columns = sample.inputs[:, sample.task(i)]
+        gap = np.maximum(low - columns.max(axis=1), columns.min(axis=1) - high)
         if (gap > _APART).any():
             warn_user(
                 f"The sites of {name!r} do not overlap with those of {names[0]!r} in extent; it "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import html
+import os
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,9 @@ from xcopula.labels.observations import Observations, Variable
 from xcopula.marginals import Marginal
 from xcopula.methods import Method
 from xcopula.model.parameters import describe_parameters
+from xcopula.model.saving import save
 from xcopula.model.summary import summarise
+from xcopula.model.tree import decode, to_tree
 from xcopula.prediction import Predicting
 from xcopula.prediction.predictor import Predictor
 from xcopula.process import Moments, Process, scores
@@ -294,6 +298,37 @@ class CopulaModel(Predicting):
     def summary(self) -> str:
         """Describe the model in a few lines of text."""
         return summarise(self)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the model to a file, which :func:`xcopula.load` reads.
+
+        It appears under its name when it is complete, and holds all but what is computed anew.
+
+        Parameters
+        ----------
+        path : path-like
+            Its ending says the format: ``.nc`` for NetCDF, ``.zarr`` for Zarr.
+        overwrite : bool
+            Whether to replace a file of that name.
+
+        Raises
+        ------
+        FileExistsError
+            If there is a file of that name, unless ``overwrite`` is set.
+        TypeError
+            If a law, kernel, method or solver of your own is no dataclass of plain values.
+        ImportError
+            If the name ends in ``.zarr`` and zarr is not installed.
+        """
+        return save(self, path, overwrite=overwrite)
+
+    def to_datatree(self) -> xr.DataTree:
+        """Return what :meth:`save` writes, as ``xr.open_datatree`` shows it.
+
+        The groups are ``data``, with the observations of each variable, ``parameters``, ``laws``
+        with the tables that laws have, and ``structure`` with theta.
+        """
+        return decode(to_tree(self))
 
     @property
     def selection(self) -> xr.Dataset:
