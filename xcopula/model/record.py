@@ -19,6 +19,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.marginals import Marginal
 from xcopula.methods import Method
+from xcopula.model.laws import NamedLaws
 from xcopula.model.parameters import describe_parameters
 from xcopula.model.summary import summarise
 from xcopula.prediction import Predicting
@@ -139,9 +140,12 @@ class CopulaModel(Predicting):
         return self.observations.variables
 
     @property
-    def marginals(self) -> tuple[Marginal, ...]:
-        """Marginal laws at their fitted parameters, in the order of the tasks."""
-        return self.process.split(self.theta)[1]
+    def marginals(self) -> NamedLaws:
+        """Marginal laws at their fitted parameters, in the order of the tasks and by their names.
+
+        ``model.marginals["pm10"]`` is the law of that variable.
+        """
+        return NamedLaws(self.process.split(self.theta)[1], self.tasks)
 
     @property
     def coordinates(self) -> CoordinateSystem:
@@ -168,7 +172,7 @@ class CopulaModel(Predicting):
             self.observations.sites,
             self.conditioned,
             self.variables,
-            self.marginals,
+            tuple(self.marginals),
         )
 
     def predictor_node(self) -> Any:
