@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from xcopula.process import Moments, Process, scores
 from xcopula.solvers import Conditioned, LeavesOut, Solver
 from xcopula.state import freeze
 from xcopula.warn import warn_user
+
+if TYPE_CHECKING:
+    from xcopula.plot.of_model import ModelPlots
 
 __all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node", "warn_of_laws"]
 
@@ -294,6 +297,13 @@ class CopulaModel(Predicting):
     def parameters(self) -> xr.Dataset:
         """Fitted parameters by their natural names, length scales in units of the coordinates."""
         return describe_parameters(self.process, self.theta, self.tasks, self.coordinates)
+
+    @property
+    def plot(self) -> ModelPlots:
+        """Pictures of the model: ``model.plot.correlations()``, ``laws``, ``loo``, ``pit`` ..."""
+        from xcopula.plot.of_model import ModelPlots
+
+        return ModelPlots(self)
 
     def summary(self) -> str:
         """Describe the model in a few lines of text."""
