@@ -68,7 +68,7 @@ class TestReliability:
         above = loo["observed"].values > 1.4
         np.testing.assert_allclose(dots.get_ydata(), [above[number == k].mean() for k in classes])
         title = figure.axes[0].get_title("left").replace("\n", " ")
-        assert title == "Metal in topsoil above 1.4\u00a0mg kg$^{-1}$"
+        assert title == "Metal in topsoil above 1.4\u00a0mg\u00a0kg$^{-1}$"
         check_looks(figure)
 
     def test_laws_that_vary_have_a_threshold_of_each_row(self, fit_by, ax):

@@ -96,7 +96,7 @@ class TestSlices:
 
     def test_heights_have_units(self):
         level = ((), 10.0, {"units": "m", "axis": "Z", "long_name": "height"})
-        assert slice_of(grid().assign_coords(h=level)) == "height 10 m"
+        assert slice_of(grid().assign_coords(h=level)) == "height 10\u00a0m"
 
     def test_other_scalars_are_silent(self):
         assert slice_of(grid().assign_coords(spatial_ref=0, run="a")) == ""

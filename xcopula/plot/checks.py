@@ -101,7 +101,7 @@ def reliability_diagram(
     ax.plot(mean, share, "o-", ms=5, lw=0.8, color=ACCENT, label="observed")
     base = happened.mean()
     ax.axhline(base, color=INK, lw=0.6, ls=(0, (1, 2)), label=f"share of all: {base:.2f}")
-    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     label_axes(ax, "predicted probability", "observed frequency")
     add_legend(ax, "upper left")
     inset = ax.inset_axes((0.63, 0.1, 0.35, 0.2))

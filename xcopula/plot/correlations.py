@@ -12,7 +12,6 @@ from xcopula.plot.panels import (
     FAINT,
     INK,
     LIGHT,
-    TICK,
     add_legend,
     add_shared_legend,
     entitle,
@@ -54,14 +53,14 @@ def correlation_panels(
         )
         for each in found
     ]
-    figure, panels = lay_out(axes, cells, 3.0, 2.4)
+    figure, panels = lay_out(axes, cells, 3.0 if len(tasks) > 1 else 4.4, 2.6)
     ends = [e for c in found for e in (c.empirical, c.lower, c.upper, c.curve[1])]
     lowest = min(0.0, *(float(e.min(initial=0.0)) for e in ends))
     highest = max(1.0, *(float(e.max(initial=1.0)) for e in ends))
     for ax, each in zip(panels, found, strict=True):
         _draw(panel(ax)[1], each)
         ax.set_ylim(lowest - 0.05, highest + 0.05)
-    if axes is None and len(tasks) > 1:
+    if axes is None:
         add_shared_legend(figure, panels[0])
     else:
         add_legend(panels[0], "best")
@@ -80,8 +79,7 @@ def _draw(ax: Axes, found: Correlogram) -> None:
         ax.plot(0.0, fitted, "s", ms=5, mfc="none", mec=INK, clip_on=False, zorder=4)
         ax.plot(0.0, empirical, "o", ms=3.5, mew=0, color=ACCENT, clip_on=False, zorder=5)
     ax.set_xlim(0.0, None)
-    label_axes(ax, _distance_label(found), "correlation of normal scores")
-    ax.yaxis.label.set_fontsize(TICK)
+    label_axes(ax, _distance_label(found), "correlation of scores")
     same = found.first == found.second
     entitle(ax, found.first if same else f"{found.first} and {found.second}")
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["law_panels"]
 
-_POINTS = 400
+_POINTS = 400  # of a density
+_FEWEST, _MOST = 6, 40  # bars
 
 
 def law_panels(
@@ -66,8 +67,10 @@ def _draw_density(ax: Axes, model: CopulaModel, task: int) -> None:
             density = np.exp(law.log_density(x))
         label, legend = with_units("value", attrs.get("units", "")), law.name
     known = values[np.isfinite(values)]
-    bins = "fd" if known.size > 30 else 8
-    heights, edges = np.histogram(known, bins=bins, density=True)
+    edges = np.histogram_bin_edges(known, "fd")
+    if not _FEWEST <= edges.size - 1 <= _MOST:
+        edges = np.histogram_bin_edges(known, np.clip(edges.size - 1, _FEWEST, _MOST))
+    heights, _ = np.histogram(known, bins=edges, density=True)
     ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=LIGHT, ec="white", lw=0.5)
     ax.plot(x, density, color=INK, lw=1.2, label=legend)
     # A density without bound at the end of its support would flatten the rest.

@@ -16,7 +16,7 @@ from xcopula.plot.checks import loo_scatter, reliability_diagram
 from xcopula.plot.correlations import correlation_panels
 from xcopula.plot.diagnostics import pit_histogram
 from xcopula.plot.laws import law_panels
-from xcopula.plot.panels import entitle, name_of, shown_units
+from xcopula.plot.panels import amount, entitle, name_of, shown_units
 from xcopula.process import outcome
 from xcopula.warn import shown
 
@@ -133,7 +133,7 @@ class ModelPlots:
         """
         found = self.model.loo(variable, buffer=buffer, most=most)
         name, units = self._labels(variable)
-        figure = loo_scatter(found, units, ax)
+        figure = loo_scatter(found, shown_units(units), ax)
         return _entitled(figure, ax, f"{name}: leave one out")
 
     def pit(
@@ -204,13 +204,13 @@ class ModelPlots:
         probability = outcome.exceedance(mean, np.sqrt(variance), law, float(threshold))
         figure = reliability_diagram(probability, sample.values[own] > threshold, bins, ax)
         name, units = self._labels(variable)
-        return _entitled(figure, ax, f"{name} above {threshold:g}\u00a0{units}".rstrip())
+        return _entitled(figure, ax, f"{name} above {amount(threshold, units)}")
 
     def _labels(self, variable: str | None) -> tuple[str, str]:
-        """Return the name and the units of a variable, for the eye."""
+        """Return the name of a variable, for the eye, and its units."""
         found = self.model.variables[self.model.task(variable)]
         name = name_of(xr.DataArray(name=found.name, attrs=found.attrs))
-        return name, shown_units(found.attrs.get("units", ""))
+        return name, str(found.attrs.get("units", ""))
 
 
 def _entitled(figure: Figure, ax: Any, title: str) -> Figure:

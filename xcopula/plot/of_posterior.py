@@ -11,7 +11,7 @@ import xarray as xr
 
 from xcopula.plot.fields import Limits, colour_limits, find_dots
 from xcopula.plot.maps import field_maps, prediction_map
-from xcopula.plot.panels import PROBABILITY, VALUE, name_of, shown_units
+from xcopula.plot.panels import PROBABILITY, VALUE, amount, name_of
 from xcopula.plot.places import find_place
 from xcopula.prediction import Posterior
 from xcopula.warn import shown
@@ -103,13 +103,13 @@ class PosteriorPlots:
         found = _selected(self.posterior.exceedance(threshold), sel)
         fields = list(found) if "threshold" in found.dims else [found]
         variable = xr.DataArray(name=self.posterior.name, attrs=self.posterior.attrs)
-        units = shown_units(self.posterior.attrs.get("units", ""))
+        units = self.posterior.attrs.get("units", "")
         titles, dots = [], []
         for field in fields:
             # A limit that differs from cell to cell has no number, and sites none of their own.
             limit = field.coords.get("threshold")
             number = None if limit is None or limit.ndim else float(limit)
-            text = "the threshold" if number is None else f"{number:g}\u00a0{units}".rstrip()
+            text = "the threshold" if number is None else amount(number, units)
             titles.append(f"{name_of(variable)} above {text}")
             if sites is not None and number is not None:
                 marks = find_dots(sites, self.posterior.name, field, find_place(field))

@@ -32,6 +32,7 @@ __all__ = [
     "add_legend",
     "add_note",
     "add_shared_legend",
+    "amount",
     "entitle",
     "label_axes",
     "lay_out",
@@ -146,7 +147,7 @@ def add_shared_legend(figure: Figure, ax: Axes) -> None:
         handles,
         labels,
         loc="outside upper left",
-        ncols=len(labels),
+        ncols=len(labels) if figure.get_figwidth() > 6.0 else 2,
         frameon=False,
         fontsize=TICK,
         labelcolor=INK,
@@ -191,6 +192,11 @@ def shown_units(units: object) -> str:
     if text.startswith("degree"):
         return "°"
     return "" if text == "1" else re.sub(r"(?<=[A-Za-z])(-?\d+)\b", r"$^{\1}$", text)
+
+
+def amount(number: float, units: object) -> str:
+    """Return a number with its units, which no line break takes apart."""
+    return f"{number:g} {shown_units(units)}".rstrip().replace(" ", "\u00a0")
 
 
 def with_units(name: str, units: object) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from xcopula.labels.coordinates import coordinates_of
 from xcopula.labels.coordinates.roles import Roles, guessed_roles
 from xcopula.labels.coordinates.times import is_time
-from xcopula.plot.panels import name_of, shown_units
+from xcopula.plot.panels import amount, name_of
 
 __all__ = ["Place", "check_numbers", "find_place", "slice_of"]
 
@@ -161,22 +161,20 @@ def check_numbers(*arrays: xr.DataArray) -> None:
 
 
 def slice_of(array: xr.DataArray) -> str:
-    """Return the date and the height of a slice as text; '' if it has none.
+    r"""Return the date and the height of a slice as text; '' if it has none.
 
     Examples
     --------
     >>> may = np.datetime64("1985-05-01")
     >>> slice_of(xr.DataArray(0.0, coords={"time": may, "z": ((), 2.0, {"units": "m"})}))
-    '1985-05-01, z 2 m'
+    '1985-05-01, z 2\xa0m'
     """
     roles = guessed_roles(coordinates_of(array))
     scalars = [n for n, c in array.coords.items() if c.ndim == 0]
     dates = [_date(array[n].values) for n in scalars if is_time(array[n])]
     levels = [array[n] for n in scalars if n in roles["z"] and array[n].dtype.kind in "iuf"]
-    heights = [
-        f"{name_of(z).lower()} {float(z):g} {shown_units(z.attrs.get('units', ''))}" for z in levels
-    ]
-    return ", ".join(text.strip() for text in dates + heights)
+    heights = [f"{name_of(z).lower()} {amount(float(z), z.attrs.get('units', ''))}" for z in levels]
+    return ", ".join(dates + heights)
 
 
 def _date(value: NDArray[Any]) -> str:
