@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcopula.plot.panels import FAINT
+from xcopula.plot.panels import INK
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def draw_coast(ax: Axes, coastlines: bool | None) -> None:
         return
     from cartopy.io import shapereader
     from matplotlib.collections import LineCollection
+    from matplotlib.patheffects import withStroke
 
     lines = []
     for shape in shapereader.Reader(path).geometries():
@@ -67,7 +68,10 @@ def draw_coast(ax: Axes, coastlines: bool | None) -> None:
                 low, high = moved.min(axis=0), moved.max(axis=0)
                 if low[0] < east and high[0] > west and low[1] < north and high[1] > south:
                     lines.append(moved)
-    ax.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.6), autolim=False)
+    # A pale seam keeps the line visible on any colour.
+    seam = [withStroke(linewidth=1.8, foreground="white", alpha=0.7)]
+    coast = LineCollection(lines, colors=INK, linewidths=0.7, path_effects=seam)
+    ax.add_collection(coast, autolim=False)
 
 
 def _find_outlines(extent: float, *, download: bool) -> Any:
