@@ -159,6 +159,27 @@ class TestSpaceAndTime:
         assert np.unique(_clusters(shared, tasks=1)).size == 50
 
 
+class TestFewPairs:
+    def test_where_nothing_is_together_there_is_only_the_curve(self):
+        """Three places, each at a date of its own and far from the others in time."""
+        rng = np.random.default_rng(1)
+        time = np.array(["2000-01-01", "2010-01-01", "2020-01-01"] * 3, "M8[ns]")
+        time += np.arange(9).astype("m8[D]")
+        data = xr.Dataset(
+            {"v": ("s", rng.normal(size=9))},
+            coords={
+                "x": ("s", np.arange(9.0) * 100.0, {"units": "km", "axis": "X"}),
+                "y": ("s", np.arange(9.0) ** 2, {"units": "km", "axis": "Y"}),
+                "time": ("s", time),
+            },
+        )
+        model = xcopula.fit(data, "v", marginals="normal", **OPTIONS)
+        space, lag = correlograms(model, [0])
+        assert space.count.sum() <= 9
+        assert lag.count.size == lag.empirical.size == lag.lower.size == 0
+        assert np.isfinite(lag.curve).all()
+
+
 class TestScaledCoordinates:
     def test_a_distance_of_one_is_said_along_each(self, sites):
         model = xcopula.fit(sites, "proxy", marginals="normal", ard=True, **OPTIONS)

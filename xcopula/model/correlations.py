@@ -167,7 +167,6 @@ class _Drawn:
 
     model: CopulaModel
     facet: _Facet
-    tasks: tuple[int, ...]
     sample: Sample
     cluster: IntArray
     scores: FloatArray  # (n, 1 + draws): of the data, then of draws; standardised
@@ -194,9 +193,11 @@ class _Drawn:
         scores = np.column_stack([model.process.scores(model.theta, sample), drawn])
         for t in tasks:
             own = scores[sample.task(t)]
-            own -= own.mean(axis=0)
-            own /= own.std(axis=0)
-        return cls(model, facet, tuple(tasks), sample, cluster[kept], scores)
+            if len(own):
+                own -= own.mean(axis=0)
+                spread = own.std(axis=0)
+                own /= np.where(spread > 0.0, spread, 1.0)
+        return cls(model, facet, sample, cluster[kept], scores)
 
     def correlogram(self, pair: tuple[int, int], bins: int) -> Correlogram:
         """Average products over the pairs of two variables, by distance."""
@@ -323,9 +324,9 @@ class _Drawn:
 
 def _farthest(distance: FloatArray, bins: int) -> float:
     """Return the largest distance of interest: half of all, or all where there are only a few."""
-    if not distance.size:
+    largest = float(distance.max(initial=0.0))
+    if largest == 0.0:
         return 0.0
-    largest = float(distance.max())
     few = np.unique(np.round(distance / largest, 6)).size <= 2 * bins
     return largest if few else 0.5 * largest
 
