@@ -29,6 +29,11 @@ def check_looks(figure) -> None:
         assert inside, f"{name!r} is cut off"
     for (one, first), (other, second) in itertools.combinations(labels, 2):
         assert not first.overlaps(second), f"{one!r} lies on {other!r}"
+    for ax in figure.axes:
+        ticks = [t for t in ax.get_xticklabels() if t.get_visible() and t.get_text()]
+        boxes = [t.get_window_extent(renderer) for t in ticks]
+        for first, second in itertools.pairwise(sorted(boxes, key=lambda box: box.x0)):
+            assert not first.overlaps(second), "labels of the horizontal axis overlap"
 
 
 def _titles(ax) -> list[Text]:

@@ -136,7 +136,7 @@ class TestPredictionMap:
         ax = Figure().add_subplot()
         plot.prediction_map(line, ax=ax)
         np.testing.assert_allclose(ax.lines[0].get_ydata(), line["Cd"].sel(quantile=0.5))
-        assert ax.get_ylabel() == "Cadmium concentration in topsoil, mg kg$^{-1}$"
+        assert ax.get_ylabel() == "mg kg$^{-1}$"
 
     def test_draws_on_given_axes_and_saves(self, tmp_path):
         from matplotlib.figure import Figure

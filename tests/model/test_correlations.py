@@ -177,6 +177,8 @@ class TestFewPairs:
         space, lag = correlograms(model, [0])
         assert space.count.sum() <= 9
         assert lag.count.size == lag.empirical.size == lag.lower.size == 0
+        days = np.ptp(time) / np.timedelta64(1, "D")
+        assert lag.curve[0, -1] == pytest.approx(0.5 * days)
         assert np.isfinite(lag.curve).all()
 
 

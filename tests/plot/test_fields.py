@@ -8,6 +8,7 @@ import xarray as xr
 
 pytest.importorskip("matplotlib")
 
+from looks import check_looks
 from matplotlib.figure import Figure
 
 from xcopula.plot.fields import (
@@ -134,6 +135,12 @@ class TestLines:
         labels = [text.get_text() for text in ax.get_legend().get_texts()]
         assert labels == ["80 % band", "median", "observed"]
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("x, km", "v, K")
+
+    def test_dates_have_room(self, ax):
+        times = np.arange("2020-01-01", "2020-04-01", dtype="M8[D]").astype("M8[ns]")
+        array = xr.DataArray(np.zeros(91), dims="time", coords={"time": times})
+        draw_curve(ax, find_place(array), array.values, Limits(0.0, 1.0, "neither"), "p")
+        check_looks(ax.figure)
 
     def test_a_curve_shares_its_limits(self, ax):
         array = xr.DataArray([0.2, 0.1], dims="x", coords={"x": [2.0, 1.0]})

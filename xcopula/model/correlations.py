@@ -226,7 +226,7 @@ class _Drawn:
             lower=lower,
             upper=upper,
             count=count[full],
-            curve=self._curve(pair, farthest),
+            curve=self._curve(pair, farthest or 0.5 * self._extent()),
             at_site=self._at_site(pair, pairs),
         )
 
@@ -257,6 +257,12 @@ class _Drawn:
         if self.facet.groups[0].ard:
             return 1.0 / self.model.process.state(self.model.theta).scaling[own]
         return np.asarray(self.model.coordinates.scale)[own]
+
+    def _extent(self) -> float:
+        """Return how far the observations reach in the group."""
+        return float(
+            np.linalg.norm(np.ptp(self.sample.inputs[self.facet.own], axis=1) * self._unit())
+        )
 
     def _ard(self) -> dict[str, float]:
         group = self.facet.groups[0]

@@ -186,8 +186,7 @@ def draw_band(
     ax.plot(x, ordered[middle], color=ACCENT, lw=1.2, label="median")
     if dots.values.size:
         ax.plot(dots.x, dots.values, "o", ms=3, mew=0, color=WARM, label="observed")
-    ax.margins(x=0.02)
-    label_axes(ax, _axis_label(place.x), label)
+    _finish_line(ax, place, label)
     add_legend(ax, "best")
 
 
@@ -197,7 +196,18 @@ def draw_curve(ax: Axes, place: Place, values: FloatArray, limits: Limits, label
     ax.plot(place.x.values[order], values[order], color=ACCENT, lw=1.2)
     room = 0.03 * (limits.high - limits.low)
     ax.set_ylim(limits.low - room, limits.high + room)
+    _finish_line(ax, place, label)
+
+
+def _finish_line(ax: Axes, place: Place, label: str) -> None:
+    """Name the axes of a line; dates are written short."""
     ax.margins(x=0.02)
+    if place.x.dtype.kind == "M":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(maxticks=7)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     label_axes(ax, _axis_label(place.x), label)
 
 

@@ -104,7 +104,7 @@ def prediction_map(
     if place.kind == "line":
         figure, one = panel(cast("Axes | None", ax))
         levels = array["quantile"].values.tolist()
-        draw_band(one, place, levels, array.values, with_units(name, units), dots)
+        draw_band(one, place, levels, array.values, shown_units(units) or name, dots)
         entitle(one, _dated(name, array))
         return figure
     shades = (
