@@ -82,6 +82,16 @@ WITHOUT_STATE = {
     "xcopula.prediction.target.Cells": "the cells of a target",
     # no part of inference
     "xcopula.datasets._toy._Task": "a task of the toy data",
+    "xcopula.model.correlations.Correlogram": "what a picture of correlations shows",
+    "xcopula.model.correlations._Drawn": "some observations while correlations are computed",
+    "xcopula.model.correlations._Facet": "a group of coordinates while they are",
+    "xcopula.model.correlations._Pairs": "pairs of observations while they are",
+    "xcopula.plot.fields.Dots": "sites on a map",
+    "xcopula.plot.fields.Limits": "of a colour scale",
+    "xcopula.plot.maps._Shade": "a panel of a map",
+    "xcopula.plot.of_model.ModelPlots": "a handle on a model",
+    "xcopula.plot.of_posterior.PosteriorPlots": "a handle on a posterior",
+    "xcopula.plot.places.Place": "where a picture draws a result",
 }
 
 

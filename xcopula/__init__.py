@@ -15,7 +15,8 @@ from xcopula.forks import survive_forks as _survive_forks
 
 if TYPE_CHECKING:
     from xcopula import datasets, kernels, marginals, methods, plot, solvers, storage
-    from xcopula.fitting import compare, fit, format_comparison
+    from xcopula.fitting import compare, format_comparison
+    from xcopula.fitting.fit import fit
     from xcopula.labels.coordinates import cycle
     from xcopula.marginals import by, regress
     from xcopula.model import CopulaModel, LazyModel, load

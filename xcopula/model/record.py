@@ -7,7 +7,7 @@ import html
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.marginals import Marginal
 from xcopula.methods import Method
+from xcopula.model.laws import NamedLaws
 from xcopula.model.parameters import describe_parameters
 from xcopula.model.saving import save
 from xcopula.model.summary import summarise
@@ -31,6 +32,9 @@ from xcopula.process import Moments, Process, scores
 from xcopula.solvers import Conditioned, LeavesOut, Solver
 from xcopula.state import freeze
 from xcopula.warn import warn_user
+
+if TYPE_CHECKING:
+    from xcopula.plot.of_model import ModelPlots
 
 __all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node", "warn_of_laws"]
 
@@ -143,9 +147,12 @@ class CopulaModel(Predicting):
         return self.observations.variables
 
     @property
-    def marginals(self) -> tuple[Marginal, ...]:
-        """Marginal laws at their fitted parameters, in the order of the tasks."""
-        return self.process.split(self.theta)[1]
+    def marginals(self) -> NamedLaws:
+        """Marginal laws at their fitted parameters, in the order of the tasks and by their names.
+
+        ``model.marginals["pm10"]`` is the law of that variable.
+        """
+        return NamedLaws(self.process.split(self.theta)[1], self.tasks)
 
     @property
     def coordinates(self) -> CoordinateSystem:
@@ -172,7 +179,7 @@ class CopulaModel(Predicting):
             self.observations.sites,
             self.conditioned,
             self.variables,
-            self.marginals,
+            tuple(self.marginals),
         )
 
     def predictor_node(self) -> Any:
@@ -294,6 +301,13 @@ class CopulaModel(Predicting):
     def parameters(self) -> xr.Dataset:
         """Fitted parameters by their natural names, length scales in units of the coordinates."""
         return describe_parameters(self.process, self.theta, self.tasks, self.coordinates)
+
+    @property
+    def plot(self) -> ModelPlots:
+        """Pictures of the model: ``model.plot.correlations()``, ``laws``, ``loo``, ``pit`` ..."""
+        from xcopula.plot.of_model import ModelPlots
+
+        return ModelPlots(self)
 
     def summary(self) -> str:
         """Describe the model in a few lines of text."""
