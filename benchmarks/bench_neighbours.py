@@ -30,6 +30,7 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Normal
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact, Neighbours
+from xcopula.solvers.terms import evaluate_terms
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "large"
 GIVEN = {"marginals": "lognormal", "kernels": "matern32"}
@@ -252,6 +253,34 @@ def threads(quick: bool) -> None:
     print(f"two cores {found[1][0] / found[2][0]:.2f} x one; the value moves by {change:.1e}")
 
 
+def effects(quick: bool) -> None:
+    """Print the expected log-likelihood that neighbours lose where effects are averages of many.
+
+    Values are an effect of the place, an effect of the date, and noise of 70 % of the variance. The
+    loss is the Kullback-Leibler divergence to the exact density, in nats.
+    """
+    places, dates = (20, 5) if quick else (67, 8)
+    rng = np.random.default_rng(0)
+    groups = InputGroup(2), InputGroup(1)
+    covariance = Covariance((KERNELS["matern32"],), groups, structures=2)
+    process = Process(covariance, (Normal(0.0, 1.0),))
+    own = np.zeros(covariance.size)
+    covariance.part(own, "length")[:, :, 0] = np.log([[0.012, 1.1], [2.7, 0.06]])
+    covariance.part(own, "logit")[:] = np.log([[0.17 / 0.7], [0.13 / 0.7]])
+    theta = process.join(own)
+    sites = np.repeat(rng.uniform(size=(places, 2)), dates, axis=0)
+    points = np.column_stack([sites, np.tile(np.linspace(0.0, 1.0, dates), places)])
+    sample = Sample.of([points], [rng.normal(size=len(points))])
+    none = np.zeros(sample.size)
+    factor = Exact().condition(process, sample, None, theta).factor
+    exact = float(np.log(np.diagonal(factor)).sum())
+    print(f"{sample.size} values, {'neighbours':>12}{'nats lost':>11}")
+    for most in (10, 20, 40) if quick else (20, 40, 80, 160, 320):
+        graph = Neighbours(most).prepare(process, theta, sample).graph
+        each = evaluate_terms(process, sample, graph, theta, none, gradient=False).each
+        print(f"{most:24d}{0.5 * each[:, 1].sum() - exact:11.2f}", flush=True)
+
+
 STAGES = {
     "terms": times_of_terms,
     "cells": times_of_cells,
@@ -259,6 +288,7 @@ STAGES = {
     "accuracy": accuracy,
     "fits": times_of_fits,
     "grids": memory_of_grids,
+    "effects": effects,
 }
 
 
