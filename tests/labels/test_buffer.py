@@ -131,6 +131,14 @@ class TestWithin:
         for days in (1, 2, 3):
             (others,) = within(found, np.array([5]), {"time": float(days)})
             assert others.size == 2 * min(days, 4)
+        # 0.8 - 0.5 is a little more than 0.3.
+        along = 0.1 * np.arange(10)
+        assert along[8] - along[5] > 0.3
+        line = xr.Dataset({"v": ("x", np.sin(along))}, {"x": ("x", along, {"units": "km"})})
+        found = observe(line, ["v"])
+        (group,) = found.coordinates.groups
+        (others,) = within(found, np.array([5]), {group.name: 0.3})
+        assert others.tolist() == [2, 3, 4, 6, 7, 8]
 
 
 def rest_of(model, row, others):
