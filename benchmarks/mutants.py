@@ -1217,11 +1217,11 @@ MUTANTS = (
         "jit/test_choice.py::TestPick::test_some_of_every_structure",
     ),
     Mutant(
-        "stages-rounds",
+        "stages-anew",
         "fitting/stages.py",
-        "_ROUNDS = 4",
-        "_ROUNDS = 40",
-        "fitting/test_stages.py::TestNeighboursAnew::test_not_for_ever",
+        "range(_ROUNDS if anew else 0)",
+        "range(_ROUNDS)",
+        "fitting/test_stages.py::TestNeighboursAnew::test_only_lengths_count",
     ),
     Mutant(
         "stages-slope",
