@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 
+import dask
 import numpy as np
 import pytest
 import xarray as xr
 from conftest import METHODS
 from scipy.special import ndtr
 
+import xcopula
 from xcopula.prediction.predictor import Predictor
+from xcopula.solvers import Neighbours
 
 
 @pytest.fixture(scope="module", params=["memory", "lazy"])
@@ -202,6 +205,29 @@ class TestMeanAlone:
         del asked[:]
         triple.posterior(grid, variable="proxy", chunks=chunks).median().compute()
         assert set(asked) == {"mean"}
+
+    @pytest.mark.parametrize("tiles", [True, False])
+    @pytest.mark.parametrize("chunks", [None, {"x": 7, "y": 6}])
+    def test_of_neighbours_which_need_a_factor_for_either(self, model, grid, asked, tiles, chunks):
+        """Both moments are evaluated once, whatever is asked for first."""
+        local = dataclasses.replace(model, solver=Neighbours(predict=30, tiles=tiles))
+        posterior = local.posterior(grid, chunks=chunks)
+        median, interval = dask.compute(posterior.median(), posterior.interval(0.9))
+        assert asked == ["latent"]
+        both = local.predict(grid, [0.05, 0.5, 0.95])["metal"]
+        np.testing.assert_array_equal(median, both.sel(quantile=0.5))
+        np.testing.assert_array_equal(interval, both.sel(quantile=[0.05, 0.95]))
+
+    @pytest.mark.parametrize(
+        ("solver", "expected"), [("auto", "mean"), ("exact", "mean"), ("neighbours", "latent")]
+    )
+    def test_of_a_model_to_be(self, sites, grid, asked, solver, expected):
+        """A graph asks for what its solver is best at; if none is known yet, for the mean."""
+        fixed = {"marginals": "lognormal", "kernels": "matern32", "method": "full", "restarts": 0}
+        lazy = xcopula.fit(sites, "metal", solver=solver, compute=False, **fixed)
+        assert (lazy.solver is None) == (solver == "auto")
+        lazy.posterior(grid, chunks={"x": 7, "y": 6}).median().compute(scheduler="synchronous")
+        assert asked == [expected]
 
     @pytest.mark.parametrize("method", list(METHODS))
     @pytest.mark.parametrize("variable", ["metal", "proxy"])

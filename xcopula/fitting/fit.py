@@ -179,7 +179,7 @@ def fit(
     if not compute:
         _check_picklable(callback)
         graph = _Fitting(sources, system, request).graph()
-        return LazyModel(variables, system, request.method, graph)
+        return LazyModel(variables, system, request.method, request.solver, graph)
     with stop_together() as ticket:
         model = _Fitting(sources, system, replace(request, ticket=ticket)).compute()
     warn_of_laws(model)

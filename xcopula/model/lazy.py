@@ -11,6 +11,7 @@ from xcopula.methods import Method
 from xcopula.model.record import CopulaModel, to_node, warn_of_laws
 from xcopula.model.running import stop_together
 from xcopula.prediction import Predicting
+from xcopula.solvers import Solver
 
 __all__ = ["LazyModel"]
 
@@ -28,6 +29,8 @@ class LazyModel(Predicting):
     coordinates : CoordinateSystem
         The inputs, not yet scaled to the data.
     method : Method
+    solver : Solver, optional
+        None if the size of the data will decide.
     node : dask Delayed
         The model to be.
     """
@@ -35,6 +38,7 @@ class LazyModel(Predicting):
     variables: tuple[Variable, ...]
     coordinates: CoordinateSystem
     method: Method
+    solver: Solver | None
     node: Any
 
     def compute(self, **options: Any) -> CopulaModel:

@@ -14,6 +14,7 @@ import xarray as xr
 from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.process import outcome
+from xcopula.solvers import Solver
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Posterior:
         The variables of the model, the primary first.
     method : Method
         How the model was fitted.
+    solver : Solver, optional
+        How its samples are conditioned; None if that is not known yet.
     query : Query
         The cells of the target.
     predictor : Predictor, or delayed
@@ -51,6 +54,7 @@ class Posterior:
 
     tasks: tuple[str, ...]
     method: Method
+    solver: Solver | None
     query: blocks.Query
     predictor: Any
     coords: dict[Hashable, xr.DataArray]
@@ -69,7 +73,7 @@ class Posterior:
     def _rows(self, levels: FloatArray) -> Any:
         """Return what quantiles of some levels need: both moments, or the mean for the median."""
         if (levels != 0.5).any() or not self.method.mean_is_cheaper(
-            len(self.tasks), self.query.task
+            self.solver, len(self.tasks), self.query.task
         ):
             return self.moments
         # What is known in memory is not computed again. A graph does not depend on what was asked

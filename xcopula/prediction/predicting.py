@@ -14,6 +14,7 @@ from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunk
 from xcopula.prediction.posterior import Posterior, check_levels
 from xcopula.prediction.predictor import Predictor
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
+from xcopula.solvers import Solver
 from xcopula.warn import shown
 
 __all__ = ["Predicting", "posterior", "predict"]
@@ -37,6 +38,10 @@ class Predicting:
         @property
         def method(self) -> Method:
             """How the model was, or will be, fitted."""
+
+        @property
+        def solver(self) -> Solver | None:
+            """How samples are conditioned; None if that is not known yet."""
 
     @property
     def predictor(self) -> Predictor | None:
@@ -214,6 +219,7 @@ class _Asked:
         return Posterior(
             tasks=model.tasks,
             method=model.method,
+            solver=model.solver,
             query=query,
             predictor=predictor,
             coords=coords,
