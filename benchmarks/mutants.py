@@ -1243,7 +1243,7 @@ MUTANTS = (
     Mutant(
         "stages-evaluations",
         "fitting/stages.py",
-        "evaluations=again.evaluations + optimum.evaluations",
+        "evaluations=again.evaluations + begun.evaluations",
         "evaluations=again.evaluations",
         "fitting/test_stages.py::TestNeighboursAnew::test_evaluations_of_all_rounds_count",
     ),
