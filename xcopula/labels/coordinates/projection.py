@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -45,7 +44,7 @@ class Projection:
         """Describe a CRS of pyproj, or what it can be made of; see :func:`given_crs`."""
         return cls(name, _attributes(to_attributes(given_crs(given))))
 
-    @cached_property
+    @property
     def crs(self) -> Any | None:
         """The CRS, where pyproj is installed and understands the attributes."""
         return crs_of(dict(self.attributes))
