@@ -39,6 +39,7 @@ QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restar
 # Dataclasses and named tuples that hold no state of a fitted or conditioned model.
 WITHOUT_STATE = {
     # on the way to a model: gone when it is there
+    "xcopula.fitting.cost.Estimate": "what a fit was expected to take",
     "xcopula.fitting.fit._Fitting": "the steps of a fit, to be run or recorded",
     "xcopula.fitting.optimiser.Optimum": "where a search ended: the model repeats what counts",
     "xcopula.fitting.request.Request": "what was asked of a fit",

@@ -13,9 +13,11 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.errors import CoordinateError, FieldError
-from xcopula.labels.coordinates import CoordinateSystem, Coords, find_coordinates
+from xcopula.labels.coordinates import Axis, CoordinateSystem, Coords, find_coordinates
+from xcopula.labels.dates import common_dates
 from xcopula.labels.entries import Entries, Source, Unread, find_entries, with_known
 from xcopula.labels.fields import Field, fields_of, find_fields, source_of
+from xcopula.labels.georeference import georeferenced
 from xcopula.labels.sites import find_sites
 from xcopula.labels.variables import Data, Laws, pick, wanted, with_fields, without_idle
 from xcopula.marginals import Law
@@ -47,12 +49,16 @@ class Variable:
     dims : tuple of str
     fields : tuple of Field
         What its law varies with; groups are known once the data have been read.
+    dates : tuple of Axis
+        Dates that all its observations have in common, and that the model therefore does not use.
+        The epoch of each is the date.
     """
 
     name: str
     attrs: dict[str, Any]
     dims: tuple[str, ...]
     fields: tuple[Field, ...] = ()
+    dates: tuple[Axis, ...] = ()
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -192,16 +198,25 @@ def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) ->
     sites, numbers = find_sites(system, [r.positions for r in rows])
     for e, own, r in zip(entries, numbers, rows, strict=True):
         _refuse_duplicates(e.name, own, r.positions, system)
-    variables = tuple(_variable(e.name, e, f) for e, (_, f) in zip(entries, each, strict=True))
+    variables = tuple(
+        _variable(e.name, e, f, system) for e, (_, f) in zip(entries, each, strict=True)
+    )
     found = Observations.of(variables, system, rows, sites, numbers)
     _warn_of_strangers(found)
     return found
 
 
-def _variable(name: str, source: xr.DataArray | Entries, fields: tuple[Field, ...]) -> Variable:
+def _variable(
+    name: str,
+    source: xr.DataArray | Entries,
+    fields: tuple[Field, ...],
+    system: CoordinateSystem,
+) -> Variable:
     # A copy: a model closes its arrays, and those of the attributes are the user's.
     attrs = copy.deepcopy(dict(source.attrs))
-    return Variable(name, attrs, tuple(str(d) for d in source.dims), fields)
+    used = {*system.names, *(field.source for field in fields)}
+    dates = common_dates(_labels_of(source), used)
+    return Variable(name, attrs, tuple(str(d) for d in source.dims), fields, dates)
 
 
 def gather(
@@ -212,6 +227,7 @@ def gather(
     ard: bool | Sequence[str] = False,
     laws: Laws = (),
     load: bool = True,
+    crs: Any = None,
 ) -> tuple[dict[str, Source], CoordinateSystem]:
     """Return the variables of a model with all they need, and the inputs of the primary.
 
@@ -220,7 +236,10 @@ def gather(
     load : bool
         Whether to find the entries of the variables, computing what is backed by dask; labels and
         attributes alone must do otherwise.
+    crs : optional
+        The coordinate reference system of the data; see :func:`~xcopula.labels.georeference`.
     """
+    data = georeferenced(data, crs)
     bare = pick(data, names, coords)
     laws = laws or [None] * len(names)
     arrays = with_fields(bare, laws, data)
@@ -241,7 +260,7 @@ def describe(
 ) -> tuple[Variable, ...]:
     """Describe the variables of a model from their labels alone."""
     return tuple(
-        _variable(name, source, _fields(name, _labels_of(source), law, system)[0])
+        _variable(name, source, _fields(name, _labels_of(source), law, system)[0], system)
         for (name, source), law in zip(sources.items(), laws, strict=True)
         if not isinstance(source, Unread)
     )
