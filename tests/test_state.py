@@ -50,6 +50,8 @@ WITHOUT_STATE = {
     "xcopula.labels.entries.Unread": "a variable before it is read",
     "xcopula.labels.entries._Part": "what one chunk of a variable holds",
     "xcopula.labels.observations.Rows": "a variable while it is read",
+    "xcopula.labels.buffer.Within": "lists of what is near, made one at a time",
+    "xcopula.fitting.selection.Choice": "what may be chosen for a variable, while it is",
     "xcopula.labels.coordinates.extent.Extent": "how far a coordinate reaches, while it is read",
     "xcopula.labels.coordinates.cycles.Recurring": "what `cycle` returns, to name a coordinate",
     "xcopula.labels.coordinates.discovery._Source": "coordinates while they are looked for",
@@ -588,7 +590,7 @@ class TestTypes:
             {"attrs": {"k": Typed(number=1.0)}, "anything": [object()]},
             {"kernel": RationalQuadratic(), "kind": Logistic},
         ],
-        ids=str,
+        ids=lambda values: "-".join(values) or "none",
     )
     def test_what_fits(self, values):
         """An integer may stand for a number."""
