@@ -39,7 +39,12 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(
-        cls, method: Method, solver: Solver, sizes: Sequence[int], candidates: Sequence[int]
+        cls,
+        method: Method,
+        solver: Solver,
+        sizes: Sequence[int],
+        candidates: Sequence[int],
+        correlations: int = 1,
     ) -> Estimate:
         """Estimate a fit from the number of values of each variable, and of its candidates.
 
@@ -48,13 +53,17 @@ class Estimate(NamedTuple):
         candidates : sequence of int
             How many single-task processes step one fits to each variable; see
             :func:`count_candidates`.
+        correlations : int
+            Of which an entry of the covariance is made: groups of coordinates times structures.
         """
         most = _MOST_TERMS if isinstance(solver, Sequential) else _MOST_ALONE
         alone = sum(
-            count * _EVALUATIONS * (solver.cost([min(size, most)]).seconds + _OVERHEAD)
+            count
+            * _EVALUATIONS
+            * (solver.cost([min(size, most)], correlations).seconds + _OVERHEAD)
             for count, size in zip(candidates, sizes, strict=True)
         )
-        cost = method.cost(solver, sizes)
+        cost = method.cost(solver, sizes, correlations)
         parts = max(1, len(method.submodels(sizes)))
         together = cost.evaluations * (cost.seconds + parts * _OVERHEAD)
         return cls(cost.bytes, alone, together)
@@ -106,6 +115,7 @@ def check_cost(
     max_hours: float | None,
     kernels: Sequence[Kernel | None],
     laws: Sequence[Law | None],
+    structures: int = 1,
 ) -> None:
     """Refuse a fit that would take more memory than there is, or more time than was allowed.
 
@@ -117,7 +127,8 @@ def check_cost(
         With the estimate and what to do instead.
     """
     sizes, candidates = observations.sample.sizes, count_candidates(kernels, laws)
-    cost = Estimate.of(method, solver, sizes, candidates)
+    given = sizes, candidates, structures * len(observations.coordinates.groups)
+    cost = Estimate.of(method, solver, *given)
     _log.info(
         "Method %r on %s values: %s on one core (each variable alone %s, all together %s)",
         method.name,
@@ -131,13 +142,13 @@ def check_cost(
         return
     pairs = "method='transductive', which takes variables in pairs"
     advice = []
-    nearby = Estimate.of(method, SOLVERS["neighbours"], sizes, candidates)
+    nearby = Estimate.of(method, SOLVERS["neighbours"], *given)
     if method.submodels(sizes) and nearby.hours < cost.hours:
         advice.append(f"solver='neighbours', for samples of any size ({nearby.describe()})")
-    cheaper = Estimate.of(METHODS["transductive"], solver, sizes, candidates)
+    cheaper = Estimate.of(METHODS["transductive"], solver, *given)
     if method.name == "full" and cheaper.hours < cost.hours:
         advice.append(f"{pairs} ({cheaper.describe()})")
-    sparse = Estimate.of(METHODS["fitc"], solver, sizes, candidates)
+    sparse = Estimate.of(METHODS["fitc"], solver, *given)
     if sparse.hours < cost.hours:
         advice.append(
             f"a sparse method such as method='fitc' ({sparse.describe()}), with more `inducing` "

@@ -117,7 +117,15 @@ def begin(observations: Observations, request: Request) -> Request:
             f"solver={solver.name!r} does not have. Use anchors='auto', or solver='exact' on fewer "
             "data."
         )
-    check_cost(observations, method, solver, request.max_hours, request.kernels, request.laws)
+    check_cost(
+        observations,
+        method,
+        solver,
+        request.max_hours,
+        request.kernels,
+        request.laws,
+        request.structures or 1,
+    )
     fitted: list[Law | None] = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:

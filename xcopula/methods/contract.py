@@ -85,9 +85,12 @@ class Method(ABC):
     def submodels(self, sizes: Sequence[int]) -> list[list[int]]:
         """Return the sizes of the Gaussian sub-models, from the number of values of each task."""
 
-    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
-        """Estimate an evaluation from the number of observations of each task."""
-        return Cost.total([solver.cost(own) for own in self.submodels(sizes)])
+    def cost(self, solver: Solver, sizes: Sequence[int], correlations: int = 1) -> Cost:
+        """Estimate an evaluation from the number of observations of each task.
+
+        An entry of the covariance is made of so many correlations: groups times structures.
+        """
+        return Cost.total([solver.cost(own, correlations) for own in self.submodels(sizes)])
 
     @property
     def needs_joint(self) -> bool:
