@@ -168,7 +168,7 @@ class TestLeaveOut:
         """Compare a few left-out values with conditioning on what remains."""
         own = replace(model, solver=solver)
         found = own.loo(name, buffer=buffer, most=most)
-        assert found.sizes["observation"] == most
+        assert found.sizes == {"site": most}
         sample, task = model.observations.sample, model.task(name)
         rows = np.arange(sample.size)[sample.task(task)]
         rows = rows[np.linspace(0, rows.size, most, endpoint=False).astype(int)]
@@ -204,7 +204,7 @@ class TestOptions:
             whole = own.loo(buffer=buffer)
             some = own.loo(buffer=buffer, most=7)
             index = np.linspace(0, 40, 7, endpoint=False).astype(int)
-            xr.testing.assert_allclose(some, whole.isel(observation=index), rtol=1e-9)
+            xr.testing.assert_allclose(some, whole.isel(site=index), rtol=1e-9)
             xr.testing.assert_identical(own.loo(buffer=buffer, most=10**6), whole)
 
     def test_no_buffer_is_plain_leave_one_out_where_no_site_is_shared(self, alone, solver):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from xcopula.errors import CoordinateError, FieldError
 from xcopula.labels.coordinates import CoordinateSystem, Coords, find_coordinates
 from xcopula.labels.entries import Entries, Source, Unread, find_entries, with_known
 from xcopula.labels.fields import Field, fields_of, find_fields, source_of
+from xcopula.labels.origin import Columns, Origin, labels_of, take_origins
 from xcopula.labels.sites import find_sites
 from xcopula.labels.variables import Data, Laws, pick, wanted, with_fields, without_idle
 from xcopula.marginals import Law
@@ -74,6 +75,9 @@ class Observations:
     sites : Sites
         The numbered sites; the sample holds the number of each observation.
     sample : Sample
+    origins : tuple of tuple of Origin
+        For each variable, where its observations stood in the data: one piece of data after the
+        other.
     """
 
     variables: tuple[Variable, ...]
@@ -81,6 +85,7 @@ class Observations:
     positions: FloatArray
     sites: Sites
     sample: Sample
+    origins: tuple[tuple[Origin, ...], ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,6 +95,32 @@ class Observations:
     def targets(self, coordinates: Sequence[FloatArray]) -> Targets:
         """Turn numbers, one (m,) array for each axis, into targets of the process."""
         return to_targets(self.coordinates, self.sites, coordinates)
+
+    def labels(self, rows: IntArray, taken: Collection[str]) -> tuple[str, Columns]:
+        """Return the dim and the coordinates of results at some observations of one variable.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Their numbers in the sample, increasing.
+        taken : collection of str
+            Names of the results: no coordinate gets one of them.
+
+        Returns
+        -------
+        dim : str
+            That of the data where the variable has one, else ``observation``.
+        coords : dict
+            Those of the data, and the inputs of the model in any case.
+        """
+        task = int(np.searchsorted(self.sample.offsets, rows[0], side="right")) - 1
+        own = take_origins(self.origins[task], rows - self.sample.offsets[task])
+        dim, columns = labels_of(own, taken)
+        for axis, numbers in zip(self.coordinates.axes, self.positions[rows].T, strict=True):
+            if axis.name not in columns:
+                attrs = {"units": axis.units} if axis.units and not axis.epoch else {}
+                columns[axis.name] = ((dim,), axis.decode(numbers), attrs)
+        return dim, columns
 
 
 def to_targets(
@@ -155,6 +186,7 @@ def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) ->
             [r.covariates for r in rows],
             np.concatenate(numbers),
         ),
+        origins=tuple((Origin.of(e),) for e in entries),
     )
 
 

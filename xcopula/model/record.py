@@ -250,9 +250,11 @@ class CopulaModel(Predicting):
         Returns
         -------
         Dataset
-            On dim ``observation``: ``observed``, ``median``, ``lower`` and ``upper`` (90 %), the
-            ``pit``, the ``crps`` in the variable's units, the ``log_score`` (log predictive
-            density), and the latent ``score``, ``mean`` and ``std``.
+            On the dim of the data where the variable has one, else on dim ``observation``, with the
+            coordinates of the data, names of stations too: ``observed``, ``median``, ``lower``
+            and ``upper`` (90 %), the ``pit``, the ``crps`` in the variable's units, the
+            ``log_score`` (log predictive density), and the latent ``score``, ``mean`` and
+            ``std``.
         """
         task = self.task(variable)
         sample = self.observations.sample
@@ -266,15 +268,9 @@ class CopulaModel(Predicting):
             moments = self._left_out(own, check_buffer(buffer, self.coordinates))
         rows = sample.covariates_of(task)[own - sample.offsets[task]]
         found = scores(moments, self.marginals[task].at(rows), sample.values[own])
-        return xr.Dataset(
-            {name: ("observation", values) for name, values in found._asdict().items()},
-            coords={
-                axis.name: ("observation", axis.decode(column))
-                for axis, column in zip(
-                    self.coordinates.axes, self.observations.positions[own].T, strict=True
-                )
-            },
-        )
+        results = found._asdict()
+        dim, coords = self.observations.labels(own, results)
+        return xr.Dataset({name: (dim, values) for name, values in results.items()}, coords)
 
     def _left_out(self, rows: IntArray, buffer: dict[str, float]) -> Moments:
         """Predict observations without all that is near them."""
