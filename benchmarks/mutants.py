@@ -689,9 +689,9 @@ MUTANTS = (
     ),
     Mutant(
         "observations-few",
-        "labels/observations.py",
-        "if values.size < _FEWEST:",
-        "if values.size < _FEWEST - 1:",
+        "labels/rows.py",
+        "if values.size < FEWEST:",
+        "if values.size < FEWEST - 1:",
         "labels/test_observations.py::TestErrors::test_too_few_values",
     ),
     Mutant(
@@ -739,7 +739,7 @@ MUTANTS = (
     ),
     Mutant(
         "observations-duplicates",
-        "labels/observations.py",
+        "labels/rows.py",
         "repeated = np.flatnonzero(counts > 1)",
         "repeated = np.flatnonzero(counts > 2)",
         "labels/test_observations.py labels/test_sites.py",
@@ -803,7 +803,7 @@ MUTANTS = (
     Mutant(
         "cost-share",
         "fitting/cost.py",
-        "cost.bytes < _SHARE * memory",
+        "cost.bytes < MEMORY_SHARE * memory",
         "cost.bytes < memory",
         "fitting/test_cost.py::TestCheck::test_memory_counts_too",
     ),

@@ -44,7 +44,8 @@ WITHOUT_STATE = {
     "xcopula.labels.entries.Entries": "a variable while it is read",
     "xcopula.labels.entries.Unread": "a variable before it is read",
     "xcopula.labels.entries._Part": "what one chunk of a variable holds",
-    "xcopula.labels.observations._Rows": "a variable while it is read",
+    "xcopula.labels.additions.Joined": "old and new data while they are joined",
+    "xcopula.labels.rows.Rows": "a variable while it is read",
     "xcopula.labels.coordinates.extent.Extent": "how far a coordinate reaches, while it is read",
     "xcopula.labels.coordinates.cycles.Recurring": "what `cycle` returns, to name a coordinate",
     "xcopula.labels.coordinates.discovery._Source": "coordinates while they are looked for",
@@ -291,6 +292,9 @@ def make(request, sites, grid, sloped, sloped_grid, trio):
         "cycle": cycle,
         "height": with_height,
         "projection": projected,
+        "other data": lambda: Case(
+            fit_by("full").with_only(sloped.isel(site=slice(0, 50))), sloped_grid
+        ),
     }
     return functools.cache(lambda name: cases[name]()), cases
 
@@ -327,6 +331,7 @@ CASES = [
     "cycle",
     "height",
     "projection",
+    "other data",
 ]
 every = pytest.mark.parametrize("case", CASES)
 

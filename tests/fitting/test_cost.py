@@ -11,10 +11,11 @@ import xarray as xr
 
 import xcopula
 from xcopula.errors import CostError
-from xcopula.fitting.cost import check_cost, machine_memory
+from xcopula.fitting.cost import check_cost
 from xcopula.labels.observations import observe
 from xcopula.methods import METHODS, Committee, Full, Sparse, Transductive
 from xcopula.solvers import Exact
+from xcopula.solvers.cost import machine_memory
 
 SOLVER = Exact()
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import logging
-import os
-from pathlib import Path
 
 from xcopula.errors import CostError
 from xcopula.labels.observations import Observations
 from xcopula.methods import METHODS, Method
 from xcopula.solvers import SOLVERS, Solver
+from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
-__all__ = ["check_cost", "machine_memory"]
+__all__ = ["check_cost"]
 
 _log = logging.getLogger("xcopula")
-
-# What else runs on the machine has a share of its memory.
-_SHARE = 0.8
 
 
 def check_cost(
@@ -33,7 +29,7 @@ def check_cost(
     cost = method.cost(solver, sizes)
     _log.info("Method %r on %s values: %s", method.name, sizes, cost.describe())
     memory = machine_memory()
-    if max_hours is None or (cost.bytes < _SHARE * memory and cost.hours <= max_hours):
+    if max_hours is None or (cost.bytes < MEMORY_SHARE * memory and cost.hours <= max_hours):
         return
     pairs = "method='transductive', which takes variables in pairs"
     advice = []
@@ -57,20 +53,8 @@ def check_cost(
     raise CostError(
         f"method={method.name!r} with solver={solver.name!r} on {sum(sizes):,} values "
         f"({', '.join(f'{n:,}' for n in sizes)}) "
-        f"needs {cost.describe()}. The limits are {_SHARE * memory / 1e9:.2g} GB and "
+        f"needs {cost.describe()}. The limits are {MEMORY_SHARE * memory / 1e9:.2g} GB and "
         f"{max_hours:g} hours (`max_hours`). "
         f"Use {'; or '.join(advice)}. With `max_hours=None` nothing is refused."
         + (f" (For several variables there is also {pairs}.)" if alone else "")
     )
-
-
-def machine_memory() -> float:
-    """Return the memory of the machine, or of its container, in bytes; infinity if unknown."""
-    try:
-        memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):  # not a POSIX system
-        return float("inf")
-    try:
-        return min(memory, float(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):  # no container, or no limit
-        return memory

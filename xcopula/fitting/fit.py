@@ -37,7 +37,7 @@ from xcopula.labels.variables import Data, Thin, thinned
 from xcopula.marginals import Law
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
-from xcopula.model.record import warn_of_laws
+from xcopula.model.extremes import warn_of_laws
 from xcopula.solvers import Solver
 
 __all__ = ["fit"]

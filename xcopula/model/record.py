@@ -12,13 +12,15 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
-from xcopula.errors import MarginalWarning
 from xcopula.kernels import Kernel
 from xcopula.labels.buffer import Buffer, check_buffer, within
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
+from xcopula.labels.variables import Data
 from xcopula.marginals import Marginal
 from xcopula.methods import Method
+from xcopula.model.conditioning import Since, condition, with_only
+from xcopula.model.extremes import EXTREME_SCORE
 from xcopula.model.parameters import describe_parameters
 from xcopula.model.summary import summarise
 from xcopula.prediction import Predicting
@@ -26,17 +28,11 @@ from xcopula.prediction.predictor import Predictor
 from xcopula.process import Moments, Process, scores
 from xcopula.solvers import Conditioned, LeavesOut, Solver
 from xcopula.state import freeze
-from xcopula.warn import warn_user
 
-__all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node", "warn_of_laws"]
+__all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-# A value further out than this many standard deviations distorts predictions near it.
-EXTREME_SCORE = 5.0
-# Standard deviation of a variable's normal scores, which is one if its law is that of its values.
-_NARROWEST = 0.2
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,9 @@ class LawTrial(NamedTuple):
 class CopulaModel(Predicting):
     """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.
 
-    Its arrays are read-only, also those that it computes on first use.
+    Its arrays are read-only, also those that it computes on first use. With other data
+    (:meth:`condition`, :meth:`with_only`) all that says how the fit went stays: the likelihood of
+    the data that the model holds is ``-model.objective(model.theta)[0]``.
 
     Attributes
     ----------
@@ -105,7 +103,7 @@ class CopulaModel(Predicting):
     solver : Solver
         How a Gaussian sample is evaluated and conditioned.
     log_likelihood : float
-        What the method maximised, without weak priors: ``method.likelihood`` names it.
+        What the method maximised in the fit, without weak priors: ``method.likelihood`` names it.
     converged : bool
         Whether the optimiser says so; ``message`` says why not.
     message : str
@@ -115,6 +113,8 @@ class CopulaModel(Predicting):
         For each task, the kernels and laws that step one compared, the best first.
     law_trials : tuple of LawTrial
         The primary's laws that were compared by leave-one-out in the whole model, the best first.
+    since : Since, optional
+        What has happened to the data since the fit; None if nothing has.
     """
 
     observations: Observations
@@ -129,6 +129,7 @@ class CopulaModel(Predicting):
     evaluations: int
     candidates: tuple[tuple[Candidate, ...], ...]
     law_trials: tuple[LawTrial, ...] = ()
+    since: Since | None = None
 
     def __post_init__(self) -> None:
         freeze([getattr(self, f.name) for f in fields(self)])
@@ -225,6 +226,41 @@ class CopulaModel(Predicting):
             weak, weak_gradient = self.process.log_prior(point)
             return value - weak, gradient - weak_gradient
         return value, gradient
+
+    def condition(self, new: Data, *, replace: bool = False) -> CopulaModel:
+        """Return the model with more observations, at the same parameters.
+
+        Yesterday's model with today's hour: nothing is fitted, and coordinates are not scaled
+        anew. It equals a model of all data together at these parameters.
+
+        Parameters
+        ----------
+        new : Dataset or mapping of str to DataArray
+            Values of any of the model's variables, with their coordinates, found by CF role or
+            name, and the fields that their laws vary with. NaN marks what was not observed.
+        replace : bool
+            Whether new values take the place of old ones of the same variable at the same site.
+            Else these are refused.
+
+        Returns
+        -------
+        CopulaModel
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            On data that a fit would refuse too: other units, a coordinate or a field that is
+            missing, a group that the training data lack, values outside the support of a law. If
+            the model has a value at the site already.
+        """
+        return condition(self, new, replacing=replace)
+
+    def with_only(self, data: Data) -> CopulaModel:
+        """Return the model with other observations in place of its own, at the same parameters.
+
+        Every variable of the model needs one value at least. All else is as in :meth:`condition`.
+        """
+        return with_only(self, data)
 
     def loo(
         self,
@@ -332,30 +368,3 @@ def to_node(model: Any) -> Any:
 
 def _predictor(model: CopulaModel, apart: None) -> Predictor:
     return model.predictor
-
-
-def warn_of_laws(model: CopulaModel) -> None:
-    """Warn of a law that calls a value next to impossible, or all its values nearly the same."""
-    sample = model.observations.sample
-    laws = model.process.laws(model.theta, sample)
-    for i, (name, law) in enumerate(zip(model.tasks, laws, strict=True)):
-        values = sample.values[sample.task(i)]
-        z = law.to_normal(values)
-        spread = float(z.std())
-        if spread < _NARROWEST:
-            warn_user(
-                f"The fitted law of {name!r} is {1.0 / spread:.0f} times wider than its values: "
-                "the model takes them for a short piece of a process of much longer range. Between "
-                "the data this does little harm. Outside their extent, do not trust the "
-                "predictions. Describe the trend of the values by `regress`, `by` or `cycle`, or "
-                "use `structures=2`.",
-                MarginalWarning,
-            )
-        worst = int(np.argmax(np.abs(z)))
-        if abs(z[worst]) > EXTREME_SCORE:
-            warn_user(
-                f"Under the {law.name} law of {name!r} its value {values[worst]:g} lies "
-                f"{z[worst]:+.1f} standard deviations out, which distorts predictions near it. "
-                "Use a law with heavier tails ('gev', 't', 'parzen' or 'auto'), or mask the value.",
-                MarginalWarning,
-            )
