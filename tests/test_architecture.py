@@ -22,10 +22,10 @@ DOORS = {"accessor", "cli"}
 PLACES: dict[str, set[str]] = {
     "numba": {"jit"},
     # model and fitting: to be a node of a graph, and to build one with compute=False
-    "dask": {"prediction", "labels", "model", "fitting"},
+    "dask": {"prediction", "labels", "model", "fitting", "validation"},
     "distributed": set(),
     "xarray": {"accessor", "cli", "plot", "datasets", "storage", "fitting", "model", "prediction"}
-    | {"labels"},
+    | {"labels", "validation"},
     "cf_xarray": {"labels"},
     "matplotlib": {"plot"},
     "click": {"cli"},

@@ -40,7 +40,7 @@ from xcopula.model import CopulaModel, LazyModel
 from xcopula.model.extremes import warn_of_laws
 from xcopula.solvers import Solver
 
-__all__ = ["fit"]
+__all__ = ["fit", "fit_in_steps"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -217,8 +217,7 @@ class _Fitting:
         # Threads of BLAS pay for large matrices only; on small ones they wait for each other.
         threads = 1 if start[0].sample.size < _LARGE else None
         with threadpool_limits(threads, user_api="blas"):
-            model: CopulaModel = self._chain(*start, lambda step, *given: step(*given))
-        return model
+            return fit_in_steps(*start)
 
     def graph(self) -> Any:
         """Record the steps as a delayed object; each is a task of its own.
@@ -236,18 +235,35 @@ class _Fitting:
             ready = _start(sources, self.system, self.request)
             start = [dask.delayed(part, pure=True, traverse=False) for part in ready]
         observations, request = start
-        return self._chain(
-            observations, request, lambda step, *given: dask.delayed(step, pure=True)(*given)
+        return _chain(
+            observations,
+            request,
+            len(self.sources),
+            self.request.method.pairwise,
+            lambda step, *given: dask.delayed(step, pure=True)(*given),
         )
 
-    def _chain(self, observations: Any, request: Any, call: Callable[..., Any]) -> Any:
-        tasks = range(len(self.sources))
-        tables = call(choose, [call(fit_alone, observations, request, i) for i in tasks], request)
-        pairs = []
-        if self.request.method.pairwise:
-            pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]
-        fitted = call(fit_together, observations, request, tables, pairs)
-        return call(_assemble, observations, request, tables, fitted)
+
+def fit_in_steps(observations: Observations, request: Request) -> CopulaModel:
+    """Run the steps of a fit that has begun one after the other, in this thread."""
+    tasks, pairwise = len(observations.names), request.method.pairwise
+    model: CopulaModel = _chain(
+        observations, request, tasks, pairwise, lambda step, *given: step(*given)
+    )
+    return model
+
+
+def _chain(
+    observations: Any, request: Any, count: int, pairwise: bool, call: Callable[..., Any]
+) -> Any:
+    """Run or record the steps for so many tasks; either may still be a node of a graph."""
+    tasks = range(count)
+    tables = call(choose, [call(fit_alone, observations, request, i) for i in tasks], request)
+    pairs = []
+    if pairwise:
+        pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]
+    fitted = call(fit_together, observations, request, tables, pairs)
+    return call(_assemble, observations, request, tables, fitted)
 
 
 def _start(

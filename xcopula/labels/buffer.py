@@ -12,11 +12,14 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations
 from xcopula.warn import shown
 
-__all__ = ["Buffer", "check_buffer", "within"]
+__all__ = ["Buffer", "check_buffer", "near_any", "within"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Buffer = float | Mapping[str, float]
+
+# Observations whose neighbourhoods are listed at once.
+_BATCH = 500
 
 
 def check_buffer(buffer: object, system: CoordinateSystem) -> dict[str, float]:
@@ -67,3 +70,20 @@ def within(
             others = others[np.linalg.norm(away, axis=0) <= limit * (1.0 + 1e-9) + 1e-12]
         out.append(others)
     return out
+
+
+def near_any(
+    observations: Observations, rows: IntArray, buffer: Mapping[str, float]
+) -> npt.NDArray[np.bool_]:
+    """Tell which observations (n,), of all variables, lie within a distance of any of some.
+
+    In every named group, as :func:`within` has it. The others are asked for in batches: a large
+    buffer would have long lists.
+    """
+    near = np.zeros(len(observations.positions), bool)
+    for start in range(0, rows.size, _BATCH):
+        batch = rows[start : start + _BATCH]
+        near[batch] = True
+        for others in within(observations, batch, buffer):
+            near[others] = True
+    return near
