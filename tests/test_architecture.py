@@ -65,6 +65,7 @@ TESTED_BY = {
     "plot/maps.py": "test_plot.py",
     "plot/panels.py": "test_plot.py",
     "solvers/__init__.py": "solvers/test_contract.py",
+    "validation/results.py": "validation/test_crossing.py",
 }
 
 

@@ -76,6 +76,12 @@ WITHOUT_STATE = {
     "xcopula.prediction.blocks.Query": "what is asked of a target",
     "xcopula.prediction.posterior.Posterior": "a prediction",
     "xcopula.prediction.target.Cells": "the cells of a target",
+    # of cross-validation, which keeps no model
+    "xcopula.validation.crossing._Asked": "what was asked, and the data",
+    "xcopula.validation.folds.Folds": "which sites are withheld together",
+    "xcopula.validation.scoring.Predicted": "predictions of a fold",
+    "xcopula.validation.scoring.Withheld": "values that a fold predicts",
+    "xcopula.validation.splits.Split": "what a fold is trained on",
     # no part of inference
     "xcopula.datasets._toy._Task": "a task of the toy data",
 }

@@ -12,7 +12,7 @@ from conftest import METHODS
 from sources import DATES, EAST, daily, stations
 
 import xcopula
-from xcopula.labels.buffer import check_buffer, within
+from xcopula.labels.buffer import check_buffer, near_any, within
 from xcopula.labels.observations import observe
 from xcopula.process import scores
 from xcopula.solvers import Exact, Neighbours
@@ -129,6 +129,16 @@ class TestWithin:
         for days in (1, 2, 3):
             (others,) = within(found, np.array([5]), {"time": float(days)})
             assert others.size == 2 * min(days, 4)
+
+
+@pytest.mark.parametrize("buffer", [{"space": 0.0}, {"space": 300.0}, {"time": 2, "space": 300.0}])
+def test_near_any(buffer, monkeypatch):
+    """All that is within the distance of one of them, and they themselves, batch by batch."""
+    seen, rows = observe(daily(), ["level"]), np.array([1, 4, 9, 10, 30])
+    monkeypatch.setattr("xcopula.labels.buffer._BATCH", 2)
+    expected = np.zeros(seen.sample.size, bool)
+    expected[np.concatenate([rows, *within(seen, rows, buffer)])] = True
+    np.testing.assert_array_equal(near_any(seen, rows, buffer), expected)
 
 
 def rest_of(model, row, others):
