@@ -76,7 +76,6 @@ def format_validation(result: xr.Dataset) -> str:
         f"{attrs.get('primary', '')}: {observed.size} values in {folds} folds ({kind})"
         + (f", buffer {attrs['buffer']}" if "buffer" in attrs else ""),
         f"  parameters {attrs.get('parameters', '')}{beside}",
-        "",
         "  {:12} {:>9} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6}".format(
             f"[{units}]" if units else "", "MAE", "RMSE", "CRPS", *(f"{q:.0%}" for q in LEVELS)
         ),
@@ -93,7 +92,6 @@ def format_validation(result: xr.Dataset) -> str:
                 *inside,
             )
         )
-    lines.append("")
     for end in reversed(ends[1:]):
         value, error = skill(result["crps"], result[f"crps{end}"], result["fold"])
         lines.append(f"  skill against {_NAMES[end]:12} {value:+.3f} (standard error {error:.3f})")
