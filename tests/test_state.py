@@ -79,6 +79,7 @@ WITHOUT_STATE = {
     # of cross-validation, which keeps no model
     "xcopula.validation.crossing._Asked": "what was asked, and the data",
     "xcopula.validation.folds.Folds": "which sites are withheld together",
+    "xcopula.validation.folds._Sites": "sites while folds are made of them",
     "xcopula.validation.scoring.Predicted": "predictions of a fold",
     "xcopula.validation.scoring.Withheld": "values that a fold predicts",
     "xcopula.validation.splits.Split": "what a fold is trained on",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -231,13 +232,21 @@ class _Asked:
                     covariates = sample.covariates_of(0)[rows]
                     fit_law(law.candidates()[0], sample.values[rows], covariates, fields)
                 if refit:
-                    with warnings.catch_warnings():  # of all data, the same have been given
-                        warnings.simplefilter("ignore")
-                        _begin(self.sources, self.system, self.request, _parts(sample, each.train))
+                    parts = _parts(sample, each.train)
+                    with _quiet():
+                        _begin(self.sources, self.system, self.request, parts)
             except ValueError as error:
                 raise type(error)(f"Fold {each.label}: {error}") from None
             except KeyError as error:
                 raise KeyError(f"Fold {each.label}: {error}") from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Do not say of each fold what was said of all data; filters are global: not in a task."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _parts(sample: Sample, rows: IntArray) -> list[IntArray]:
@@ -271,9 +280,7 @@ def _refitted(
     reference: bool,
 ) -> list[Predicted]:
     """Fit a fold; predict it, and where asked also by its climatology."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = fit_in_steps(*_begin(sources, system, request, parts))
+    model = fit_in_steps(*_begin(sources, system, request, parts))
     return _both(model, request, withheld, levels, reference)
 
 
@@ -317,7 +324,7 @@ def _run(
                     run(*given, w, levels, name == MODEL)
                     for (run, given), w in zip(jobs, withheld, strict=True)
                 ]
-        with threadpool_limits(1, user_api="blas"):
+        with threadpool_limits(1, user_api="blas"), _quiet():
             (done,) = dask.compute(tasks)
     results = {name: [folds[0] for folds in found] for name, found in done.items()}
     results[CLIMATOLOGY] = [folds[1] for folds in done[MODEL]]

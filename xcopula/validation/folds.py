@@ -13,6 +13,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
+from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.groups import CoordinateGroup
 from xcopula.labels.observations import Observations
 from xcopula.labels.variables import Data
@@ -124,12 +125,10 @@ def assign(
         return Folds(of_site, np.arange(number), "sites")
     if count is not None:
         check_integer("count", count, least=2)
-    _, first = np.unique(observations.sample.sites, return_index=True)
-    positions = observations.positions[first]  # of each site, in the order of their numbers
-    numbers = np.unique(observations.sample.sites)
-    primary = np.isin(numbers, own)
+    numbers, first = np.unique(observations.sample.sites, return_index=True)
+    sites = _Sites(observations.coordinates, observations.positions[first], np.isin(numbers, own))
     make = {"blocks": _blocks, "stations": _stations, "time": _spans}[folds]
-    found, number = make(observations, positions, primary, count, rng)
+    found, number = make(sites, count, rng)
     of_site = np.full(size, NO_SITE, np.int64)
     of_site[numbers] = found
     return Folds(of_site, np.arange(number), folds)
@@ -183,20 +182,23 @@ def _given(observations: Observations, given: xr.DataArray, size: int) -> Folds:
     return Folds(of_site, names, "given")
 
 
-def _blocks(
-    observations: Observations,
-    positions: FloatArray,
-    primary: npt.NDArray[np.bool_],
-    count: int | None,
-    rng: np.random.Generator,
-) -> tuple[IntArray, int]:
+@dataclass(frozen=True)
+class _Sites:
+    """All sites, in the order of their numbers: where they are, and which the primary has."""
+
+    system: CoordinateSystem
+    positions: FloatArray
+    primary: npt.NDArray[np.bool_]
+
+
+def _blocks(sites: _Sites, count: int | None, rng: np.random.Generator) -> tuple[IntArray, int]:
     """Gather sites around centres of the primary's, in the first group of coordinates."""
     from scipy.spatial import cKDTree
 
-    points = observations.coordinates.embed(positions.T)[0]
-    own = np.unique(points[:, primary], axis=1)
+    points = sites.system.embed(sites.positions.T)[0]
+    own = np.unique(points[:, sites.primary], axis=1)
     middle = centres(own, _enough(count or _FOLDS, own.shape[1], "different places"))
-    _, nearest = cKDTree(middle.T).query(points[:, primary].T)
+    _, nearest = cKDTree(middle.T).query(points[:, sites.primary].T)
     middle = middle[:, np.unique(nearest)]  # those that have values of the primary
     _, nearest = cKDTree(middle.T).query(points.T)
     return nearest.astype(np.int64), middle.shape[1]
@@ -206,26 +208,20 @@ def _is_time(group: CoordinateGroup) -> bool:
     return any(axis.role == "time" or axis.epoch for axis in group.axes)
 
 
-def _stations(
-    observations: Observations,
-    positions: FloatArray,
-    primary: npt.NDArray[np.bool_],
-    count: int | None,
-    rng: np.random.Generator,
-) -> tuple[IntArray, int]:
+def _stations(sites: _Sites, count: int | None, rng: np.random.Generator) -> tuple[IntArray, int]:
     """Deal places, with all their times, to folds at random."""
     places, tolerance, start = [], [], 0
-    for group in observations.coordinates.groups:
-        part = positions[:, start : start + len(group.axes)].T
+    for group in sites.system.groups:
+        part = sites.positions[:, start : start + len(group.axes)].T
         start += len(group.axes)
         if not _is_time(group):
             places.append(group.places(part))
             tolerance.append(group.tolerance(places[-1]).most)
-    where = np.zeros(len(positions), np.int64)
+    where = np.zeros(len(sites.positions), np.int64)
     if places:
         _, where = number_sites(np.concatenate(places), np.concatenate(tolerance))
-    stations = np.unique(where[primary])
-    if stations.size in (1, int(primary.sum())):
+    stations = np.unique(where[sites.primary])
+    if stations.size in (1, int(sites.primary.sum())):
         found = "all values at one place" if stations.size == 1 else "one value at each place"
         raise ValueError(
             "folds='stations' needs places with several values, at different times say; found "
@@ -237,23 +233,17 @@ def _stations(
     return fold[where], number
 
 
-def _spans(
-    observations: Observations,
-    positions: FloatArray,
-    primary: npt.NDArray[np.bool_],
-    count: int | None,
-    rng: np.random.Generator,
-) -> tuple[IntArray, int]:
+def _spans(sites: _Sites, count: int | None, rng: np.random.Generator) -> tuple[IntArray, int]:
     """Cut the primary's times into spans that follow each other."""
-    axes = observations.coordinates.axes
+    axes = sites.system.axes
     found = [k for k, axis in enumerate(axes) if axis.role == "time" or axis.epoch]
     if not found:
         raise ValueError(
             "folds='time' needs a time among the coordinates, found "
-            f"{list(observations.coordinates.names)}. Use a number of folds, or 'blocks'."
+            f"{list(sites.system.names)}. Use a number of folds, or 'blocks'."
         )
-    times = positions[:, found[0]]
-    own = np.unique(times[primary])
+    times = sites.positions[:, found[0]]
+    own = np.unique(times[sites.primary])
     number = _enough(count or min(_FOLDS, own.size), own.size, "different times")
     if number < 2:
         raise ValueError("folds='time' needs at least two different times, found one.")
