@@ -745,6 +745,27 @@ MUTANTS = (
         "labels/test_observations.py labels/test_sites.py",
     ),
     Mutant(
+        "additions-known",
+        "labels/additions.py",
+        "np.where(first >= 0, first,",
+        "np.where(first >= 10**6, first,",
+        "model/test_conditioning.py::TestErrors",
+    ),
+    Mutant(
+        "splits-buffer",
+        "validation/splits.py",
+        "lost |= withheld & near_any",
+        "lost |= own & near_any",
+        "validation/test_splits.py",
+    ),
+    Mutant(
+        "table-clusters",
+        "validation/table.py",
+        "np.unique(np.asarray(folds), return_inverse=True)",
+        "np.unique(np.arange(own.size), return_inverse=True)",
+        "validation/test_table.py",
+    ),
+    Mutant(
         "optimiser-settled",
         "fitting/optimiser.py",
         "self.settled = small and self.small",
