@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import cftime
 import numpy as np
 import pandas as pd
@@ -182,3 +184,21 @@ def test_inputs_are_there_in_any_case(network):
     assert dim == "station"
     np.testing.assert_array_equal(coords["lat"][1], network["lat"])
     assert coords["lat"][2] == {"units": "degrees"}
+
+
+def test_an_origin_that_is_not_known(network):
+    """Results have the inputs of the model alone."""
+    seen = dataclasses.replace(observe(network, ["level"]), origins=())
+    dim, coords = seen.labels(np.arange(39), ())
+    assert dim == "observation"
+    assert set(coords) == {"lon", "lat", "time"}
+
+
+def test_labels_are_numbers_and_text(network):
+    """A file can hold them: dates and durations are counts."""
+    lag = network.assign_coords(lag=("time", np.arange(8) * np.timedelta64(90, "m")))
+    (piece,) = observe(lag, ["level"]).origins[0]
+    assert {label.values.dtype.kind for label in piece.labels} <= set("biufU")
+    _, coords = labels_of((piece,), ())
+    assert coords["lag"][1].dtype.kind == "m"
+    assert coords["lag"][1][1] == np.timedelta64(90, "m")

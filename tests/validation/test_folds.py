@@ -159,6 +159,15 @@ class TestGiven:
         with pytest.raises(ValueError, match=match):
             assign(panel, "x", given=given)
 
+    def test_labels_of_one_dim(self, sites):
+        """An index of the data is compared too where it is as long as the values."""
+        named = sites.assign_coords(site=[f"s{k}" for k in range(60)])
+        seen, half = observe(named, ["metal"]), np.arange(60) % 2
+        assert assign(seen, "x", given=named["metal"].copy(data=half)).labels.tolist() == [0, 1]
+        turned = named["metal"].copy(data=half)[::-1]
+        with pytest.raises(ValueError, match="other labels along 'site'"):
+            assign(seen, "x", given=turned)
+
     def test_a_count_beside(self, panel):
         """It would have no effect."""
         with pytest.raises(

@@ -15,7 +15,7 @@ from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates import CoordinateSystem, Coords, find_coordinates
 from xcopula.labels.entries import Entries, Source, Unread, find_entries, with_known
 from xcopula.labels.fields import Field, fields_of, source_of
-from xcopula.labels.origin import Columns, Origin, labels_of, take_origins
+from xcopula.labels.origin import OBSERVATION, Columns, Origin, labels_of, take_origins
 from xcopula.labels.rows import Rows, check_range, find_beside, read_rows, refuse_duplicates
 from xcopula.labels.sites import find_sites
 from xcopula.labels.variables import Data, Laws, pick, wanted, with_fields, without_idle
@@ -81,7 +81,7 @@ class Observations:
     sample : Sample
     origins : tuple of tuple of Origin
         For each variable, where its observations stood in the data: one piece of data after the
-        other.
+        other. Empty if that is not known, as in a file that does not say it.
     """
 
     variables: tuple[Variable, ...]
@@ -89,7 +89,7 @@ class Observations:
     positions: FloatArray
     sites: Sites
     sample: Sample
-    origins: tuple[tuple[Origin, ...], ...]
+    origins: tuple[tuple[Origin, ...], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Observations:
             self.positions[own],
             self.sample.values[own],
             self.sample.covariates_of(task),
-            self.origins[task],
+            self.origins[task] if self.origins else (),
             self.variables[task].fields,
         )
 
@@ -129,8 +129,10 @@ class Observations:
             Those of the data, and the inputs of the model in any case.
         """
         task = int(np.searchsorted(self.sample.offsets, rows[0], side="right")) - 1
-        own = take_origins(self.origins[task], rows - self.sample.offsets[task])
-        dim, columns = labels_of(own, taken)
+        dim, columns = OBSERVATION, Columns()
+        if self.origins:
+            own = take_origins(self.origins[task], rows - self.sample.offsets[task])
+            dim, columns = labels_of(own, taken)
         for axis, numbers in zip(self.coordinates.axes, self.positions[rows].T, strict=True):
             if axis.name not in columns:
                 attrs = {"units": axis.units} if axis.units and not axis.epoch else {}

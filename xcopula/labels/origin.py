@@ -20,7 +20,7 @@ from xcopula.labels.coordinates import times
 from xcopula.labels.coordinates.units import units_of
 from xcopula.labels.entries import Entries
 
-__all__ = ["Label", "Origin", "labels_of", "take_origins"]
+__all__ = ["OBSERVATION", "Columns", "Label", "Origin", "labels_of", "take_origins"]
 
 IntArray = npt.NDArray[np.int64]
 Columns = dict[str, tuple[tuple[str, ...], npt.NDArray[Any], dict[str, Any]]]
@@ -39,10 +39,13 @@ class Label:
     dims : tuple of str
         Of the data; where ``each`` is set, the dims that it had there.
     values : ndarray
-        Dates that are objects are days since an epoch.
+        Numbers or text, which a file can hold. Dates are counts of their unit, dates that are
+        objects are days since an epoch.
     attrs : dict
     each : bool
         Whether it is kept at the observations, (n,).
+    dtype : str
+        Of dates and durations.
     epoch, calendar : str
         Of dates that were objects.
     """
@@ -52,6 +55,7 @@ class Label:
     values: npt.NDArray[Any]
     attrs: dict[str, Any]
     each: bool = False
+    dtype: str = ""
     epoch: str = ""
     calendar: str = ""
 
@@ -106,12 +110,14 @@ class Origin:
     def column(self, label: Label) -> npt.NDArray[Any]:
         """Return a label at each observation, dates as dates: (n,)."""
         values = label.values if label.each else self.at(label.dims, label.values)
+        if label.dtype:
+            return values.astype(label.dtype)
         return times.from_days(values, label.epoch, label.calendar) if label.epoch else values
 
 
 def _label(entries: Entries, coordinate: xr.DataArray) -> Label | None:
     """Return a coordinate as a label, or None if it cannot be kept."""
-    values, epoch, calendar = np.asarray(coordinate.values), "", ""
+    values, dtype, epoch, calendar = np.asarray(coordinate.values), "", "", ""
     if values.dtype.kind == "O":
         kinds = {getattr(value, "calendar", None) for value in values.flat}
         if len(kinds) == 1 and None not in kinds:
@@ -122,8 +128,13 @@ def _label(entries: Entries, coordinate: xr.DataArray) -> Label | None:
             values = np.array(texts, str).reshape(values.shape)
         else:
             return None
+    elif values.dtype.kind in "mM":
+        dtype, values = str(values.dtype), values.astype(np.int64)
+    elif values.dtype.kind not in "biufU":
+        return None
     attrs = copy.deepcopy(dict(coordinate.attrs))
-    label = Label(str(coordinate.name), (), values, attrs, epoch=epoch, calendar=calendar)
+    name = str(coordinate.name)
+    label = Label(name, (), values, attrs, dtype=dtype, epoch=epoch, calendar=calendar)
     plain = coordinate.copy(data=values)
     if entries.covers(plain) and values.size >= entries.places.size:
         kept = tuple(str(d) for d in entries.dims if d in entries.covers(plain))
@@ -188,4 +199,5 @@ def labels_of(origins: Sequence[Origin], taken: Collection[str]) -> tuple[str, C
 def _alike(labels: Sequence[Label]) -> bool:
     """Tell whether labels of several pieces can stand in one column: of one kind and units."""
     kinds = {"f" if k.values.dtype.kind in "iuf" else k.values.dtype.kind for k in labels}
-    return len(kinds) == 1 and len({(units_of(k), k.calendar) for k in labels}) == 1
+    ways = {(units_of(k), k.calendar, k.dtype[:1]) for k in labels}
+    return len(kinds) == 1 and len(ways) == 1

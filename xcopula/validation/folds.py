@@ -156,11 +156,10 @@ def _given(observations: Observations, given: xr.DataArray, size: int) -> Folds:
         )
     labels = {label.name: label for label in origin.labels if label.dims == (label.name,)}
     for dim in found:
-        index = given.indexes.get(dim)
-        known = labels.get(dim)
-        if index is None or known is None or known.each or known.epoch:
+        index, known = given.indexes.get(dim), labels.get(dim)
+        if index is None or known is None:
             continue
-        if not np.array_equal(np.asarray(index), known.values):
+        if not np.array_equal(origin.at([dim], np.asarray(index)), origin.column(known)):
             raise ValueError(
                 f"`folds` has other labels along {dim!r} than {name!r}. Align it first, with "
                 "`reindex_like`."
