@@ -21,7 +21,7 @@ import xarray as xr
 
 from xcopula.fitting.alone import Alone
 from xcopula.fitting.request import input_groups
-from xcopula.fitting.selection import select
+from xcopula.fitting.selection import Choice, kernels_to_try, laws_to_try
 from xcopula.labels.observations import observe
 from xcopula.labels.sites import find_sites
 from xcopula.marginals import MARGINALS, Marginal, by, regress
@@ -124,9 +124,17 @@ def reading(size: int) -> None:
             {
                 "observe": lambda data=data: observe(data, list("abc")),
                 "find sites": lambda seen=seen, p=positions: find_sites(seen.coordinates, p),
-                "step one": lambda alone=alone, some=some: select(alone, None, None, rows=some),
+                "step one": lambda alone=alone, some=some: step_one(alone, some),
             },
         )
+
+
+def step_one(alone: Alone, some: np.ndarray) -> None:
+    """Try all laws and kernels on some values."""
+    choice = Choice(alone, kernels_to_try(None), laws_to_try(None), rows=some)
+    first = choice.try_law(0)
+    laws = [first, *(choice.try_law(k, first) for k in range(1, len(choice.laws)))]
+    choice.ranked([*laws, *(choice.try_kernel(k, laws) for k in range(1, len(choice.kernels)))])
 
 
 # Each takes the number of values and prints a table.

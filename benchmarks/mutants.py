@@ -900,7 +900,7 @@ MUTANTS = (
     ),
     Mutant(
         "record-extreme",
-        "model/record.py",
+        "model/candidates.py",
         "(self.largest_score > EXTREME_SCORE, self.aic)",
         "(False, self.aic)",
         "model/test_record.py::TestCandidate::test_rank",

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import xcopula
 from xcopula import plot
 
 matplotlib = pytest.importorskip("matplotlib")
+
 matplotlib.use("Agg")
 
 QUANTILES = [0.05, 0.5, 0.95]
@@ -59,7 +61,7 @@ class TestPredictionMap:
         figure = plot.prediction_map(make_prediction())
         left, right = panels(figure)
         assert left.get_title("left") == "Cadmium concentration in topsoil: median"
-        assert right.get_title("left") == "90 % band"
+        assert right.get_title("left") == "Width of the 90 % band"
         assert (left.get_xlabel(), left.get_ylabel()) == ("easting, km", "northing, km")
         assert [bar.get_ylabel() for bar in bars(figure)] == [
             "mg kg$^{-1}$",
@@ -101,6 +103,40 @@ class TestPredictionMap:
     def test_lazy_predictions_and_constant_fields_are_drawn(self):
         prediction = make_prediction().chunk({"x": 2}) * 0 + 1
         assert len(panels(plot.prediction_map(prediction))) == 2
+
+    def test_a_slice_says_its_date_and_shows_its_sites(self):
+        times = np.array(["1985-05-01", "1985-06-01"], "M8[ns]")
+        prediction = make_prediction().assign_coords(time=times[1])
+        sites = xr.concat([make_sites(), make_sites() * 2], "time").assign_coords(time=times)
+        left, _ = panels(plot.prediction_map(prediction, sites=sites))
+        title = left.get_title("left").replace("\n", " ")
+        assert title == "Cadmium concentration in topsoil: median, 1985-06-01"
+        np.testing.assert_array_equal(left.collections[1].get_array(), [2.0, 8.0])
+
+    def test_long_titles_do_not_run_into_each_other(self):
+        from looks import check_looks
+
+        prediction = make_prediction().assign_coords(time=np.datetime64("1985-05-01", "ns"))
+        prediction["Cd"].attrs["long_name"] = "monthly mean of the daily maximum temperature"
+        check_looks(plot.prediction_map(prediction))
+
+    def test_points_are_drawn_as_dots(self):
+        x, y = (xr.DataArray(v, dims="site") for v in ([1.0, 2.0], [0.0, 1.0]))
+        at = make_prediction().sel(x=x, y=y)
+        left, right = panels(plot.prediction_map(at))
+        np.testing.assert_array_equal(left.collections[0].get_offsets(), [[1.0, 0.0], [2.0, 1.0]])
+        np.testing.assert_allclose(
+            right.collections[0].get_array(), at["Cd"].isel(quantile=2) - at["Cd"].isel(quantile=0)
+        )
+
+    def test_a_line_is_drawn_with_its_band(self):
+        from matplotlib.figure import Figure
+
+        line = make_prediction().isel(y=2)
+        ax = Figure().add_subplot()
+        plot.prediction_map(line, ax=ax)
+        np.testing.assert_allclose(ax.lines[0].get_ydata(), line["Cd"].sel(quantile=0.5))
+        assert ax.get_ylabel() == "mg kg$^{-1}$"
 
     def test_draws_on_given_axes_and_saves(self, tmp_path):
         from matplotlib.figure import Figure
@@ -179,6 +215,26 @@ class TestMarginalQq:
 
         figure = Figure()
         assert plot.marginal_qq(self.Shifted(), [1.0, 2.0], figure.add_subplot()) is figure
+
+    def test_a_model_knows_its_values(self, model):
+        (ax,) = plot.marginal_qq(model, "proxy").axes
+        sample = model.observations.sample
+        scores = model.marginals["proxy"].to_normal(sample.values[sample.task(1)])
+        np.testing.assert_allclose(ax.lines[-1].get_ydata(), np.sort(scores))
+        assert ax.get_title("left") == "Proxy"
+        assert "fitted with the correlations" in ax.texts[0].get_text()
+
+    def test_a_law_that_varies_is_drawn_at_its_rows(self, fit_by):
+        model = fit_by("full")
+        (ax,) = plot.marginal_qq(model, "proxy").axes
+        sample = model.observations.sample
+        z = model.process.scores(model.theta, sample)[sample.task(1)]
+        np.testing.assert_allclose(ax.lines[-1].get_ydata(), np.sort(z))
+
+    def test_a_law_without_parameters_has_another_note(self, sites):
+        model = xcopula.fit(sites, "proxy", marginals="parzen", kernels="se", restarts=0)
+        (ax,) = plot.marginal_qq(model).axes
+        assert "the values are correlated" in ax.texts[0].get_text()
 
     def test_nothing_to_draw(self):
         with pytest.raises(ValueError, match="no finite values"):

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import cftime
 import numpy as np
+import numpy.typing as npt
 import pytest
 import xarray as xr
 from conftest import METHODS
@@ -24,11 +25,14 @@ from scipy.special import expit, logit, ndtr, ndtri
 from sources import EAST, NORTH, daily, stations
 
 import xcopula
-from xcopula.kernels import KERNELS
+from xcopula.kernels import KERNELS, Kernel
+from xcopula.labels.observations import Observations
 from xcopula.marginals import MARGINALS, Marginal
 from xcopula.methods import Sparse, Transductive
+from xcopula.model.reading import CLASSES
+from xcopula.process import Sample, Sites
 from xcopula.solvers import Neighbours
-from xcopula.state import freeze, put_together, take_apart
+from xcopula.state import check_types, freeze, put_together, take_apart
 
 QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
 
@@ -39,6 +43,7 @@ WITHOUT_STATE = {
     "xcopula.fitting.optimiser.Optimum": "where a search ended: the model repeats what counts",
     "xcopula.fitting.request.Request": "what was asked of a fit",
     "xcopula.fitting.alone.Alone": "a variable during step one",
+    "xcopula.fitting.selection.Choice": "laws and kernels during step one",
     "xcopula.fitting.stages.Staged": "where a search ended: the model repeats what counts",
     "xcopula.fitting.steps.Fitted": "the end of the last step: the model repeats it",
     "xcopula.labels.entries.Entries": "a variable while it is read",
@@ -73,6 +78,7 @@ WITHOUT_STATE = {
     "xcopula.solvers.search.Level": "trees, which are built again",
     "xcopula.solvers.search.Search": "trees, which are built again",
     "xcopula.model.lazy.LazyModel": "a graph: nothing is fitted yet",
+    "xcopula.model.notation.Place": "where an array of a file stands",
     "xcopula.prediction.blocks.Query": "what is asked of a target",
     "xcopula.prediction.posterior.Posterior": "a prediction",
     "xcopula.prediction.target.Cells": "the cells of a target",
@@ -85,6 +91,16 @@ WITHOUT_STATE = {
     "xcopula.validation.splits.Split": "what a fold is trained on",
     # no part of inference
     "xcopula.datasets._toy._Task": "a task of the toy data",
+    "xcopula.model.correlations.Correlogram": "what a picture of correlations shows",
+    "xcopula.model.correlations._Drawn": "some observations while correlations are computed",
+    "xcopula.model.correlations._Facet": "a group of coordinates while they are",
+    "xcopula.model.correlations._Pairs": "pairs of observations while they are",
+    "xcopula.plot.fields.Dots": "sites on a map",
+    "xcopula.plot.fields.Limits": "of a colour scale",
+    "xcopula.plot.maps._Shade": "a panel of a map",
+    "xcopula.plot.of_model.ModelPlots": "a handle on a model",
+    "xcopula.plot.of_posterior.PosteriorPlots": "a handle on a posterior",
+    "xcopula.plot.places.Place": "where a picture draws a result",
 }
 
 
@@ -148,6 +164,10 @@ class RationalQuadratic:
         return base**-a, -x * base ** (-a - 1.0), curvature
 
 
+FILED = {
+    f"{k.__module__}.{k.__qualname__}"
+    for k in (*CLASSES.values(), xcopula.CopulaModel, Observations, Sample, Sites)
+}
 OWN = {f"{k.__module__}.{k.__qualname__}": k for k in (Logistic, RationalQuadratic)}
 
 
@@ -172,6 +192,26 @@ def named(plain: Any) -> set[str]:
         return set()
     own = {plain["name"]} if plain["class"] == "type" else {plain["class"]}
     return own.union(*(named(part) for key, part in plain.items() if key not in ("class", "name")))
+
+
+def assert_same(left: Any, right: Any, path: str = "") -> None:
+    """Compare two states that were taken apart, arrays bit by bit."""
+    assert type(left) is type(right), path
+    if isinstance(left, dict):
+        assert list(left) == list(right), path
+        for key in left:
+            assert_same(left[key], right[key], f"{path}.{key}")
+    elif isinstance(left, list):
+        assert len(left) == len(right), path
+        for k, pair in enumerate(zip(left, right, strict=True)):
+            assert_same(*pair, f"{path}.{k}")
+    elif isinstance(left, np.ndarray):
+        assert left.dtype == right.dtype, path
+        assert left.shape == right.shape, path
+        assert left.tobytes() == right.tobytes(), path
+        assert left.flags.c_contiguous == right.flags.c_contiguous, path
+    else:
+        assert left == right or left != left, path
 
 
 def there_and_back(state: Any) -> Any:
@@ -366,6 +406,18 @@ class TestModels:
         assert "points" in case or "anchors" in case or again.method == model.method
 
     @every
+    def test_files_hold_all_of_it(self, make, case, tmp_path):
+        """Read from its file, a model is the same state to the last bit."""
+        model = make[0](case).model
+        path = model.save(tmp_path / "model.nc")
+        laws, kernels = {"Logistic": Logistic}, {"RationalQuadratic": RationalQuadratic}
+        again = xcopula.load(path, laws=laws, kernels=kernels)
+        assert_same(take_apart(again), take_apart(model))
+        assert not again.theta.flags.writeable
+        xr.open_datatree(path).close()
+        assert named(take_apart(model)) <= {*FILED, *OWN, "tuple", "dict", "type"}
+
+    @every
     def test_conditioned_processes_too(self, make, case):
         """What predicts needs no data: it is put together as it was, factors and all."""
         model = make[0](case).model
@@ -489,6 +541,14 @@ class TestValues:
         with pytest.raises(TypeError, match=type(state).__name__):
             take_apart({"a": [Box((state,))]})
 
+    def test_classes_may_be_named_otherwise(self):
+        """All of them, however deep, and types too."""
+        state = Box([Pair({"k": Box(Box)}, (Box(1),))])
+        plain = take_apart(state, lambda kind: f"my {kind.__name__}")
+        assert named(plain) == {"my Box", "my Pair", "tuple", "dict"}
+        mine = {f"my {k.__name__}": k for k in (Box, Pair)}
+        assert put_together(plain, mine) == state
+
     def test_unknown_classes_are_refused(self):
         """Nothing is made that is not listed, however it is spelt."""
         for plain in (
@@ -509,6 +569,72 @@ class TestValues:
         plain = take_apart(Box(1)) | {"colour": "red"}
         with pytest.raises(TypeError, match="colour"):
             put_together(plain, HERE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Typed:
+    """Fields of many types."""
+
+    number: float = 0.0
+    count: int = 0
+    flag: bool = False
+    text: str = ""
+    column: npt.NDArray[np.float64] | None = None
+    either: npt.NDArray[Any] | None = None
+    many: tuple[Pair, ...] = ()
+    two: tuple[int, str] = (0, "")
+    attrs: dict[str, Any] = dataclasses.field(default_factory=dict)
+    kernel: Kernel = KERNELS["se"]
+    kind: type[Marginal] | None = None
+    anything: Any = None
+
+
+class TestTypes:
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {},
+            {"number": 3, "count": 2, "flag": True, "text": "x"},
+            {"column": np.zeros(2), "either": np.array(["a"])},
+            {"many": (Pair(1, "x"), Pair(None, 2.0)), "two": (1, "a")},
+            {"attrs": {"k": Typed(number=1.0)}, "anything": [object()]},
+            {"kernel": RationalQuadratic(), "kind": Logistic},
+        ],
+        ids=str,
+    )
+    def test_what_fits(self, values):
+        """An integer may stand for a number."""
+        check_types(Typed(**values))
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            *(("number", "1"), ("number", True), ("number", None)),
+            *(("count", 1.0), ("count", True), ("flag", 1), ("text", None), ("text", 3)),
+            *(("column", np.zeros(2, "f4")), ("column", np.array(["a"])), ("column", [1.0])),
+            *(("either", 1.0), ("many", [Pair(1, 2)]), ("many", (1,)), ("many", Pair(1, 2))),
+            *(("two", (1,)), ("two", (1, 2)), ("two", (1, "a", "b")), ("attrs", [])),
+            *(("kernel", "se"), ("kernel", RationalQuadratic), ("kind", Logistic())),
+        ],
+        ids=str,
+    )
+    def test_what_does_not(self, name, value):
+        """The field and its class are named, wherever they are."""
+        for state in (Typed(**{name: value}), [Pair({"k": (Typed(**{name: value}),)}, 1)]):
+            with pytest.raises(TypeError, match=rf"'{name}' of Typed must be .*, found "):
+                check_types(state)
+
+    def test_names_that_are_not_known(self):
+        """A class that was made inside a function cannot be checked; what it holds can."""
+        own = dataclasses.make_dataclass("Own", [("a", "Nowhere"), ("b", "int")])
+        check_types(own(1, "x"))
+        with pytest.raises(TypeError, match="'count' of Typed"):
+            check_types(own(Typed(count="1"), 2))
+
+    def test_every_model(self, make):
+        """Models keep their own annotations."""
+        for case in CASES:
+            check_types(make[0](case).model)
 
 
 class TestFreeze:

@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 
 import xcopula
-from xcopula.storage import check_free, write_figure, write_netcdf
+from xcopula.storage import check_free, is_zarr, write_figure, write_netcdf, write_tree
 
 
 @pytest.fixture
@@ -183,6 +183,166 @@ class TestReplacing:
             write_netcdf(small, tmp_path / "out.nc")
         assert caught.value.errno == errno.ENOSPC
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def tree(small) -> xr.DataTree:
+    """Two groups, one of them with a text."""
+    names = xr.Dataset({"name": ("k", ["a", "bc"])})
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs={"title": "t"}), "/a": small, "/b": names})
+
+
+def zarr_too(name):
+    """Skip what needs zarr where there is none."""
+    if is_zarr(name):
+        pytest.importorskip("zarr")
+    return name
+
+
+both = pytest.mark.parametrize("name", ["out.nc", "out.zarr"])
+
+
+class TestTree:
+    @both
+    @pytest.mark.filterwarnings("error")
+    def test_there_and_back(self, tree, tmp_path, name):
+        """Groups, attributes, a line of history, and no warning on the way."""
+        before = tree.copy(deep=True)
+        path = write_tree(tree, tmp_path / zarr_too(name), encoding={"/a": {"v": {"dtype": "f4"}}})
+        with xr.open_datatree(path, engine="zarr" if is_zarr(name) else "netcdf4") as read:
+            xr.testing.assert_equal(read["a"].to_dataset(), tree["a"].to_dataset())
+            xr.testing.assert_equal(read["b"].to_dataset(), tree["b"].to_dataset())
+            assert read["a/v"].encoding["dtype"] == np.float32
+            assert read.attrs["title"] == "t"
+            assert "written by xcopula" in read.attrs["history"]
+        xr.testing.assert_identical(tree, before)
+        assert list(tmp_path.iterdir()) == [path]
+
+    @both
+    def test_what_is_there_stays(self, tree, tmp_path, name):
+        """It is replaced on request only, with its permissions, behind its link."""
+        path = write_tree(tree, tmp_path / zarr_too(name))
+        with pytest.raises(FileExistsError, match=f"{name} exists"):
+            write_tree(tree, path)
+        path.chmod(0o700)
+        link = tmp_path / f"link{path.suffix}"
+        link.symlink_to(path)
+        tree.attrs["title"] = "new"
+        assert write_tree(tree, link, overwrite=True) == link
+        assert link.is_symlink()
+        assert path.stat().st_mode & 0o777 == 0o700
+        with xr.open_datatree(path, engine="zarr" if is_zarr(name) else "netcdf4") as read:
+            assert read.attrs["title"] == "new"
+        assert sorted(tmp_path.iterdir()) == sorted([path, link])
+
+    @both
+    @pytest.mark.parametrize("overwrite", [False, True])
+    def test_a_failure_leaves_no_trace(self, tree, tmp_path, monkeypatch, name, overwrite):
+        """What was there before is still there."""
+        path = tmp_path / zarr_too(name)
+        if overwrite:
+            write_tree(tree, path)
+
+        def fail(self, to, **_):
+            if is_zarr(name):
+                (to / ".zgroup").write_text("half")
+            raise OSError(errno.ENOSPC, "no")
+
+        monkeypatch.setattr(xr.DataTree, "to_zarr", fail)
+        monkeypatch.setattr(xr.DataTree, "to_netcdf", fail)
+        with pytest.raises(OSError, match="is full"):
+            write_tree(tree, path, overwrite=overwrite)
+        assert list(tmp_path.iterdir()) == [path] * overwrite
+        if overwrite:
+            xr.open_datatree(path, engine="zarr" if is_zarr(name) else "netcdf4").close()
+
+    @pytest.mark.parametrize("overwrite", [False, True])
+    def test_of_two_writers_of_a_folder(self, tree, tmp_path, monkeypatch, overwrite):
+        """Both saw a free name: one succeeds, or both one after the other if they may replace."""
+        pytest.importorskip("zarr")
+        path, done = tmp_path / "out.zarr", []
+        to_zarr = xr.DataTree.to_zarr
+
+        def slow(self, to, **options):
+            to_zarr(self, to, **options)
+            if not done:  # the other is done first
+                done.append(to)
+                write_tree(tree, path, overwrite=overwrite)
+
+        monkeypatch.setattr(xr.DataTree, "to_zarr", slow)
+        if overwrite:
+            write_tree(tree, path, overwrite=True)
+        else:
+            with pytest.raises(FileExistsError, match=r"out.zarr exists"):
+                write_tree(tree, path)
+        assert list(tmp_path.iterdir()) == [path]
+        xr.open_datatree(path, engine="zarr").close()
+
+    @pytest.mark.parametrize("times", [1, 9])
+    def test_a_name_that_is_taken_again(self, tree, tmp_path, monkeypatch, times):
+        """Another writer takes the name between two steps: it is replaced too, but not for ever."""
+        pytest.importorskip("zarr")
+        path, rename, left = write_tree(tree, tmp_path / "out.zarr"), Path.rename, [times]
+
+        def late(self, to):
+            if to == path and left[0]:
+                left[0] -= 1
+                (to / "x").mkdir(parents=True)
+            return rename(self, to)
+
+        monkeypatch.setattr(Path, "rename", late)
+        if times == 1:
+            write_tree(tree, path, overwrite=True)
+            xr.open_datatree(path, engine="zarr").close()
+        else:
+            with pytest.raises(FileExistsError, match=r"out.zarr exists"):
+                write_tree(tree, path, overwrite=True)
+
+    def test_a_rename_that_fails(self, tree, tmp_path, monkeypatch):
+        """The old folder is put back."""
+        pytest.importorskip("zarr")
+        path, rename = write_tree(tree, tmp_path / "out.zarr"), Path.rename
+
+        def fail(self, to):
+            if to == path and self.name == path.name:
+                raise PermissionError("no")
+            return rename(self, to)
+
+        monkeypatch.setattr(Path, "rename", fail)
+        with pytest.raises(PermissionError, match="no"):
+            write_tree(tree, path, overwrite=True)
+        xr.open_datatree(path, engine="zarr").close()
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_a_link_that_leads_nowhere(self, tree, tmp_path):
+        """It is replaced on request."""
+        pytest.importorskip("zarr")
+        link = tmp_path / "out.zarr"
+        link.symlink_to(tmp_path / "nowhere")
+        with pytest.raises(FileExistsError, match="leads nowhere"):
+            write_tree(tree, link)
+        write_tree(tree, link, overwrite=True)
+        assert link.is_dir()
+        assert not link.is_symlink()
+
+    def test_what_is_no_store_is_never_replaced(self, tree, tmp_path):
+        """A folder of something else, or a file."""
+        pytest.importorskip("zarr")
+        folder, file = tmp_path / "letters.zarr", tmp_path / "file.zarr"
+        folder.mkdir()
+        (folder / "letter.txt").write_text("dear")
+        file.write_text("x")
+        with pytest.raises(FileExistsError, match="is a folder, but no Zarr store"):
+            write_tree(tree, folder, overwrite=True)
+        with pytest.raises(NotADirectoryError, match="a Zarr store is a folder"):
+            write_tree(tree, file, overwrite=True)
+        assert (folder / "letter.txt").read_text() == "dear"
+
+    def test_without_zarr(self, tree, tmp_path, monkeypatch):
+        """The message says what to install."""
+        monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+        with pytest.raises(ImportError, match=r"pip install 'xcopula\[zarr\]'"):
+            write_tree(tree, tmp_path / "out.zarr")
 
 
 class Picture:

@@ -15,10 +15,11 @@ from xcopula.forks import survive_forks as _survive_forks
 
 if TYPE_CHECKING:
     from xcopula import datasets, kernels, marginals, methods, plot, solvers, storage
-    from xcopula.fitting import compare, fit, format_comparison
+    from xcopula.fitting import compare, format_comparison
+    from xcopula.fitting.fit import fit
     from xcopula.labels.coordinates import cycle
     from xcopula.marginals import by, regress
-    from xcopula.model import CopulaModel, LazyModel
+    from xcopula.model import CopulaModel, LazyModel, load
     from xcopula.prediction import Posterior, predict
     from xcopula.validation import cross_validate, format_validation
 
@@ -41,6 +42,7 @@ __all__ = [
     "format_comparison",
     "format_validation",
     "kernels",
+    "load",
     "marginals",
     "methods",
     "plot",
@@ -61,6 +63,7 @@ _HOMES = {
     "LazyModel": "xcopula.model",
     "Posterior": "xcopula.prediction",
     "fit": "xcopula.fitting",
+    "load": "xcopula.model",
     "predict": "xcopula.prediction",
     "regress": "xcopula.marginals",
 }

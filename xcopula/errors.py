@@ -11,6 +11,7 @@ __all__ = [
     "CostError",
     "FieldError",
     "MarginalWarning",
+    "ModelFormatError",
     "NotPositiveDefiniteError",
     "PerformanceWarning",
     "SupportError",
@@ -27,6 +28,10 @@ class FieldError(ValueError):
 
 class CostError(ValueError):
     """A request would take more memory or time than is sensible; the message says what to do."""
+
+
+class ModelFormatError(ValueError):
+    """A file is not a model, is damaged, or needs another version or a class of one's own."""
 
 
 class SupportError(ValueError):

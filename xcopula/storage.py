@@ -1,54 +1,90 @@
-"""Write results to files: all or nothing, and never over an existing file unless asked to."""
+"""Write results to files: all or nothing, and never over an existing file unless asked to.
+
+A Zarr store is a folder. It is filled under another name beside its place, then renamed.
+"""
 
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-import xcopula
 from xcopula.warn import shown
 
-__all__ = ["check_free", "write_figure", "write_netcdf"]
+__all__ = ["check_free", "is_zarr", "require_zarr", "write_figure", "write_netcdf", "write_tree"]
 
 # With less room than this, a write that failed has most likely failed for want of it.
 _FULL_BYTES = 2**20
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))  # the disk, or one's share of it
+# What a system calls a folder that is to be renamed to something that is there.
+_IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+# So often is a folder replaced that others replace at the same moment.
+_ATTEMPTS = 5
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Return the path if it may be written.
+    """Return the path if it may be written: a folder if its name ends in ``.zarr``, else a file.
 
     Raises
     ------
     FileExistsError
-        If the path exists, even as a broken link, and ``overwrite`` is not set.
+        If the path exists, even as a broken link, and ``overwrite`` is not set; or if it is a
+        folder that is no Zarr store, which is never replaced.
     FileNotFoundError
         If its folder does not exist.
     IsADirectoryError, NotADirectoryError
-        If the path is a folder, or its parent is a file.
+        If the path is a folder and should be a file, or the reverse, or its parent is a file.
     TypeError
         If it is not a path.
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"`path` must be a string or a path, found {shown(path)}.")
     path = Path(path)
-    if path.is_dir():
+    if path.is_dir() and not is_zarr(path):
         raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it.")
     if os.path.lexists(path) and not overwrite:
         raise _taken(path)
+    if is_zarr(path) and path.is_file():
+        raise NotADirectoryError(f"{path} is a file; a Zarr store is a folder. Remove it first.")
+    if is_zarr(path) and path.is_dir() and not _is_store(path):
+        raise FileExistsError(f"{path} is a folder, but no Zarr store. Choose another name.")
     if path.parent.is_file():
         raise NotADirectoryError(f"{path.parent} is a file, not a folder. Choose another name.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {path.parent} does not exist. Create it first.")
     return path
+
+
+def is_zarr(path: str | os.PathLike[str]) -> bool:
+    """Tell whether the name of a path says that it is a Zarr store."""
+    return Path(path).suffix == ".zarr"
+
+
+def require_zarr() -> None:
+    """Raise where Zarr stores can neither be written nor read.
+
+    Raises
+    ------
+    ImportError
+    """
+    if importlib.util.find_spec("zarr") is None:
+        raise ImportError(
+            "Files that end in .zarr need the package zarr. Install it with `pip install "
+            "'xcopula[zarr]'`, or choose a name that ends in .nc."
+        )
+
+
+def _is_store(folder: Path) -> bool:
+    known = (".zgroup", ".zarray", "zarr.json")
+    return any((folder / name).is_file() for name in known) or not any(folder.iterdir())
 
 
 def _taken(path: Path) -> FileExistsError:
@@ -78,8 +114,53 @@ def write_netcdf(
             f"`dataset` must be a Dataset, found {type(dataset).__name__}. Convert a DataArray "
             "with `to_dataset`."
         )
-    stamped = _stamped(dataset)
+    stamped = dataset.assign_attrs(_stamped(dataset.attrs))
     return _write(lambda to: stamped.to_netcdf(to, engine="netcdf4"), path, overwrite=overwrite)
+
+
+def write_tree(
+    tree: xr.DataTree,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    encoding: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a DataTree as :func:`write_netcdf` writes a Dataset: complete, or not at all.
+
+    A name that ends in ``.zarr`` makes a Zarr store (format 2, with consolidated metadata), any
+    other a NetCDF file. A store that is replaced is moved aside, and removed when the new one is in
+    its place.
+
+    Parameters
+    ----------
+    encoding : mapping, optional
+        For each group, that of its variables, as xarray takes it.
+
+    Raises
+    ------
+    FileExistsError
+        If there is something under the name, or another writer was faster.
+    ImportError
+        If a Zarr store is asked for and zarr is not installed.
+    OSError
+        If the disk is full.
+    """
+    stamped = tree.copy()
+    stamped.attrs = _stamped(tree.attrs)
+    groups = dict(encoding or {})
+    if not is_zarr(path):
+        return _write(
+            lambda to: stamped.to_netcdf(to, engine="netcdf4", encoding=groups),
+            path,
+            overwrite=overwrite,
+        )
+    require_zarr()
+
+    def fill(to: Path) -> None:
+        # Format 2 is what every version of zarr reads, texts and consolidated metadata included.
+        stamped.to_zarr(to, mode="w", encoding=groups, consolidated=True, zarr_format=2)
+
+    return _write_folder(fill, path, overwrite=overwrite)
 
 
 def write_figure(
@@ -105,7 +186,7 @@ def _write(
     os.close(handle)
     temporary = Path(name)
     try:
-        _fill(write, temporary)
+        _fill(write, temporary, place.parent)
         temporary.chmod(_mode(place))
         if overwrite:
             temporary.replace(place)
@@ -116,16 +197,67 @@ def _write(
     return path
 
 
-def _fill(write: Callable[[Path], object], path: Path) -> None:
+def _write_folder(
+    write: Callable[[Path], object], path: str | os.PathLike[str], *, overwrite: bool
+) -> Path:
+    """Fill a temporary folder beside the path, and give it its name when it is complete."""
+    path = check_free(path, overwrite=overwrite)
+    place = path.resolve() if path.is_symlink() and path.exists() else path
+    aside = Path(tempfile.mkdtemp(prefix=f".{place.stem}-", dir=place.parent))
+    temporary = aside / place.name
+    try:
+        temporary.mkdir()
+        _fill(write, temporary, place.parent)
+        if place.is_dir():
+            temporary.chmod(place.stat().st_mode & 0o7777)
+        if overwrite:
+            _swap(temporary, place, aside)
+        else:
+            _move(temporary, place)
+    finally:
+        shutil.rmtree(aside)
+    return path
+
+
+def _swap(temporary: Path, place: Path, aside: Path) -> None:
+    """Put a finished folder in the place of another, which is put back if that fails."""
+    if place.is_symlink():  # it leads nowhere
+        place.unlink()
+    for attempt in range(_ATTEMPTS):
+        old = aside / f"old-{attempt}"
+        if place.is_dir():
+            place.rename(old)
+        try:
+            return _move(temporary, place)
+        except FileExistsError:  # another writer has replaced it just now
+            continue
+        except BaseException:
+            if old.exists():
+                old.rename(place)
+            raise
+    raise _taken(place)
+
+
+def _move(temporary: Path, place: Path) -> None:
+    """Give a finished folder its name: the system refuses where there is something in the way."""
+    try:
+        temporary.rename(place)
+    except OSError as error:
+        if error.errno in _IN_THE_WAY:
+            raise _taken(place) from None
+        raise
+
+
+def _fill(write: Callable[[Path], object], path: Path, folder: Path) -> None:
     try:
         write(path)
     except (OSError, RuntimeError) as error:
         # The HDF5 library calls every failed write the same: ask the disk itself.
-        free = shutil.disk_usage(path.parent).free
+        free = shutil.disk_usage(folder).free
         if getattr(error, "errno", None) in _FULL or free < _FULL_BYTES:
             raise OSError(
                 errno.ENOSPC,
-                f"The disk of {path.parent} is full: {free:,} bytes are left. Nothing was "
+                f"The disk of {folder} is full: {free:,} bytes are left. Nothing was "
                 "written. Make room, or write elsewhere",
             ) from error
         raise
@@ -155,10 +287,11 @@ def _mode(path: Path) -> int:
         return 0o666 & ~mask
 
 
-def _stamped(dataset: xr.Dataset) -> xr.Dataset:
-    """Return the Dataset with a line of history, the newest first, as is the custom."""
-    version = xcopula.__version__
+def _stamped(attrs: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    """Return attributes with a line of history, the newest first, as is the custom."""
+    # By name: the package's own file imports what imports this one.
+    version = importlib.import_module("xcopula").__version__
     line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: written by xcopula {version}"
-    earlier = str(dataset.attrs.get("history", ""))
+    earlier = str(attrs.get("history", ""))
     history = f"{line}\n{earlier}" if earlier else line
-    return dataset.assign_attrs(history=history, xcopula_version=version)
+    return {**attrs, "history": history, "xcopula_version": version}

@@ -18,6 +18,7 @@ from xcopula.fitting.alone import (
     some_terms,
     starting_law,
     starting_point,
+    starting_points,
 )
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
@@ -102,16 +103,16 @@ class TestFit:
 
 class TestStructures:
     def started(self, alone, candidate, monkeypatch):
-        """Return the richer candidate, and the likelihood at the start of its search."""
-        starts, real = [], Alone.fit
+        """Return the richer candidate, and the likelihood at the last start of its search."""
+        asked, real = [], Alone.fit
 
-        def fit(self, kernel, marginal, start=None):
-            starts.append(start)
-            return real(self, kernel, marginal, start)
+        def fit(self, kernel, marginal, starts=()):
+            asked.append(starts)
+            return real(self, kernel, marginal, starts)
 
         monkeypatch.setattr(Alone, "fit", fit)
         richer = alone.with_structures(candidate, 2)
-        (start,) = starts
+        ((*_, start),) = asked
         own = replace(alone, structures=2)
         process = own.process(candidate.kernel, candidate.marginal)
         theta = process.join(start)
@@ -253,6 +254,39 @@ class TestStarts:
             assert np.exp(np.log(lengths).mean()) == pytest.approx(0.15)
             assert (np.diff(lengths[:, 0, 0]) > 0.0).all()
             assert (np.diag(covariance.matrices(theta)[-1]) < 0.3).all()
+
+    def test_several_groups_are_also_crossed(self):
+        """Short in the first and long in the others: the second of two starts."""
+        groups = (InputGroup(2), InputGroup(1), InputGroup(1))
+        covariance = Covariance((M32,), groups, structures=2)
+        paired, crossed = (
+            covariance.part(t, "length")[..., 0] for t in starting_points(covariance)
+        )
+        np.testing.assert_array_equal(paired[0], paired[0, 0])
+        np.testing.assert_array_equal(crossed[:, 0], paired[:, 0])
+        np.testing.assert_array_equal(crossed[:, 1:], paired[::-1, 1:])
+        assert len(starting_points(Covariance((M32,), groups))) == 1
+        assert len(starting_points(Covariance((M32,), PLANE, structures=2))) == 1
+
+    def test_a_world_that_is_crossed(self):
+        """Weather of a region for a day, and local climate that stays: found from either start."""
+        groups = (InputGroup(1), InputGroup(1))
+        covariance = Covariance((M32,), groups, structures=2, noise="independent")
+        theta = np.zeros(covariance.size)
+        covariance.part(theta, "length")[..., 0] = np.log([[0.5, 0.02], [0.04, 1.0]])
+        covariance.part(theta, "logit")[:] = 2.0
+        process = Process(covariance, (LAW,))
+        places, times = np.meshgrid(np.linspace(0, 1, 16), np.linspace(0, 1, 16))
+        sites = np.column_stack([places.ravel(), times.ravel()])
+        sample = reference.simulate(process, process.join(theta), [sites], 3)
+        alone = Alone(sample, groups, 2, Exact())
+        found = alone.fit(M32, LAW)
+        each = [alone.fit(M32, LAW, [start]) for start in starting_points(covariance)]
+        assert found.log_likelihood >= max(c.log_likelihood for c in each) - 0.1
+        lengths = covariance.part(found.theta[: covariance.size], "length")[..., 0]
+        regional, local = lengths[np.argsort(-lengths[:, 0])]
+        assert regional[0] > local[0] + 1.0
+        assert regional[1] < local[1] - 1.0
 
     def test_where_lengths_stand(self):
         """Length scales and the scales of columns, and nothing else."""

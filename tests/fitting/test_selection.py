@@ -12,7 +12,13 @@ import reference
 
 from xcopula.errors import SupportError
 from xcopula.fitting.alone import Alone, penalised, starting_law, starting_point
-from xcopula.fitting.selection import select, select_shared, shortlist
+from xcopula.fitting.selection import (
+    Choice,
+    kernels_to_try,
+    laws_to_try,
+    select_shared,
+    shortlist,
+)
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import (
@@ -27,7 +33,8 @@ from xcopula.marginals import (
     by,
     regress,
 )
-from xcopula.model.record import EXTREME_SCORE, Candidate
+from xcopula.model.candidates import Candidate
+from xcopula.model.extremes import EXTREME_SCORE
 from xcopula.process import Process, Sample
 from xcopula.solvers import Exact
 
@@ -47,6 +54,16 @@ def draw(marginal, n=70, kernel="matern32", length=0.15, seed=0):
 def of(sample, structures=1):
     """Return a variable on its own in the plane."""
     return Alone(sample, PLANE, structures, Exact())
+
+
+def select(alone, kernels, law, labels=None, rows=None):
+    """Try all that may be chosen, one after the other."""
+    choice = Choice(alone, kernels or kernels_to_try(None), laws_to_try(law), labels, rows)
+    first = choice.try_law(0)
+    laws = [first, *(choice.try_law(k, first) for k in range(1, len(choice.laws)))]
+    return choice.ranked(
+        [*laws, *(choice.try_kernel(k, laws) for k in range(1, len(choice.kernels)))]
+    )
 
 
 def objective_of(process, sample):
@@ -130,13 +147,13 @@ def test_laws_without_the_support_are_skipped():
 def test_a_law_asked_for_must_support_the_data():
     """The same law asked for by the caller is an error."""
     with pytest.raises(SupportError, match="gamma needs"):
-        select(of(draw(Normal(0.0, 1.0))), [KERNELS["matern32"]], [Gamma])
+        select(of(draw(Normal(0.0, 1.0))), [KERNELS["matern32"]], Gamma)
 
 
 def test_given_kernels_and_laws_are_the_only_ones():
     """A fixed kernel and law leave one candidate, at the law given or fitted."""
     sample = draw(LogNormal(0.0, 0.5))
-    (only,) = select(of(sample), [KERNELS["matern12"]], [LogNormal(0.0, 0.5)])
+    (only,) = select(of(sample), [KERNELS["matern12"]], LogNormal(0.0, 0.5))
     assert only.kernel.name == "matern12"
     assert isinstance(only.marginal, LogNormal)
 
@@ -224,7 +241,7 @@ def trended():
 @pytest.fixture(scope="module")
 def regressions(trended):
     """Its candidates, all families of a regression."""
-    return select(of(trended), [KERNELS["matern32"]], [regress(on="x")])
+    return select(of(trended), [KERNELS["matern32"]], regress(on="x"))
 
 
 class TestVaryingLaws:
@@ -239,7 +256,7 @@ class TestVaryingLaws:
     def test_a_trend_beats_none(self, trended, regressions):
         """The regression has a better AIC than the same family without."""
         plain = replace(trended, covariates=())
-        (without,) = select(of(plain), [KERNELS["matern32"]], [LogNormal])
+        (without,) = select(of(plain), [KERNELS["matern32"]], LogNormal)
         assert regressions[0].aic < without.aic - 10.0
 
     def test_candidates_report_the_bound_law(self, trended, regressions):
@@ -251,7 +268,7 @@ class TestVaryingLaws:
 
     def test_kernels_are_tried_under_the_best_law(self, trended):
         """A law that varies goes on to the other kernels as a constant one does."""
-        candidates = select(of(trended), None, [regress("lognormal", on="x")])
+        candidates = select(of(trended), None, regress("lognormal", on="x"))
         assert {c.kernel.name for c in candidates} == set(KERNELS)
         assert {c.marginal.name for c in candidates} == {"lognormal ~ x"}
         assert [m.name for m in shortlist(candidates)] == ["lognormal ~ x"]
@@ -261,7 +278,7 @@ class TestVaryingLaws:
         codes = (trended.covariates_of(0) > 0.0).astype(float)
         sample = replace(trended, covariates=(codes,))
         labels = {"k": ("low", "high")}
-        (only,) = select(of(sample), [KERNELS["se"]], [by("k", "lognormal")], labels)
+        (only,) = select(of(sample), [KERNELS["se"]], by("k", "lognormal"), labels)
         assert (
             only.marginal.parameters["location[high]"] > only.marginal.parameters["location[low]"]
         )
@@ -272,18 +289,18 @@ class TestVaryingLaws:
         x = np.random.default_rng(1).normal(size=(40, 1))
         sample = replace(sample, covariates=(x,))
         kernels = [KERNELS["matern32"]]
-        names = {c.marginal.name for c in select(of(sample), kernels, [regress(on="x")])}
+        names = {c.marginal.name for c in select(of(sample), kernels, regress(on="x"))}
         assert names == {"normal ~ x", "gev ~ x", "t ~ x", "parzen ~ x"}
         with pytest.raises(SupportError, match="gamma needs positive values"):
-            select(of(sample), kernels, [regress("gamma", on="x")])
+            select(of(sample), kernels, regress("gamma", on="x"))
         with pytest.raises(SupportError, match="No marginal law gives all values"):
-            select(of(sample), kernels, [regress(on="x", link="log")])
+            select(of(sample), kernels, regress(on="x", link="log"))
 
     def test_other_errors_are_not_hidden(self, trended):
         """A covariate that says nothing is an error under "auto" too."""
         flat = replace(trended, covariates=(np.ones((90, 1)),))
         with pytest.raises(ValueError, match="'x' is constant"):
-            select(of(flat), [KERNELS["se"]], [regress(on="x")])
+            select(of(flat), [KERNELS["se"]], regress(on="x"))
 
     def test_starting_law(self, trended):
         """A start is fitted to values and covariates and is not bound; None if not admitted."""
@@ -311,9 +328,9 @@ class TestRows:
         alone = Alone(sample, (InputGroup(1),), 1, Exact())
         rows = np.arange(0, 120, 3)  # two values of each group: too few for a law
         labels = {"k": tuple(map(str, range(20)))}
-        found = select(alone, [KERNELS["matern32"]], [by("k", "auto")], labels, rows)
+        found = select(alone, [KERNELS["matern32"]], by("k", "auto"), labels, rows)
         assert len(found) > 1
-        parzen = select(alone, [KERNELS["matern32"]], [Parzen], None, rows)
+        parzen = select(alone, [KERNELS["matern32"]], Parzen, None, rows)
         assert parzen[0].marginal.sample.size == 120
 
     def test_a_law_admits_all_values(self):
@@ -322,7 +339,7 @@ class TestRows:
         values = sample.values.copy()
         order = np.argsort(values)
         rows = np.sort(order[:70])  # the largest, next to the end of the support, are not seen
-        (only,) = select(of(sample), [KERNELS["matern32"]], [GEV], None, rows)
+        (only,) = select(of(sample), [KERNELS["matern32"]], GEV, None, rows)
         z = only.marginal.to_normal(values)
         assert np.isfinite(z).all()
         assert only.largest_score == pytest.approx(np.abs(z).max())

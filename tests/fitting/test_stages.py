@@ -154,7 +154,44 @@ class TestNeighboursAnew:
         """Neighbours that chase their lengths are given up after some rounds."""
         calls = []
         search(self.prepare(calls, lambda made: made + 1.0), lengths=np.array([0]), anew=True)
-        assert len([t for _, t in calls if t]) == 1 + stages._ROUNDS
+        # And once more after the steps on all terms.
+        assert len([t for _, t in calls if t]) == 1 + stages._ROUNDS + 1
+        assert len([t for _, t in calls if t is None]) == 2
+
+    @pytest.mark.parametrize("anew", [True, False])
+    def test_steps_on_all_terms_move_lengths_too(self, anew):
+        """Then neighbours are chosen once more for where they ended, and all terms evaluated."""
+        calls = []
+
+        def prepare(theta, terms):
+            calls.append((theta.copy(), terms))
+            goal = np.zeros(3) if terms else np.array([1.0, 0.0, 0.0])
+
+            def objective(point):
+                away = point - goal
+                return 50.0 * float((away**2).sum()), 100.0 * away
+
+            return objective
+
+        staged = search(prepare, lengths=np.array([0]), anew=anew)
+        assert [terms for _, terms in calls] == ([500, None, 500, None] if anew else [500, None])
+        np.testing.assert_allclose(staged.optimum.theta, [1.0, 0.0, 0.0], atol=0.05)
+        np.testing.assert_array_equal(staged.prepared, calls[-1][0])
+        assert calls[-1][0][0] == pytest.approx(1.0 if anew else 0.0, abs=0.05)
+
+    def test_the_last_search_is_a_fine_one(self):
+        """What the part says, where it is all, is said to a hundredth of a nat."""
+        world = World()
+        staged = search(world.prepare, whole=False, lengths=np.arange(3), anew=True)
+        rows = world.some[:500]
+        best = min(
+            search(world.prepare, [start], whole=False).optimum.value
+            for start in (staged.optimum.theta, np.array([1.0, -2.0, 3.0]))
+        )
+        assert staged.optimum.value == pytest.approx(best, abs=0.02)
+        assert staged.optimum.value == pytest.approx(
+            world.value(staged.optimum.theta, rows, 10.0)[0]
+        )
 
     @pytest.mark.parametrize("anew", [True, False])
     def test_only_lengths_count(self, anew):

@@ -15,6 +15,7 @@ import xcopula
 from xcopula.errors import CostError, SupportError
 from xcopula.fitting import steps
 from xcopula.fitting.request import Request
+from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.kernels import KERNELS
 from xcopula.labels.observations import observe
 from xcopula.marginals import Exponential, LogNormal
@@ -50,7 +51,18 @@ def asked(data, primary="Cd", secondary=SECONDARIES, **options):
 def tables_of(observations, request):
     """Run step one for every task."""
     tasks = range(len(observations.names))
-    return steps.choose([steps.fit_alone(observations, request, i) for i in tasks], request)
+    return steps.choose([alone_of(observations, request, i) for i in tasks], request)
+
+
+def alone_of(observations, request, task):
+    """Run step one for one task."""
+    given = observations, request, task
+    first = steps.try_law(*given, 0)
+    laws = [first]
+    for k in range(1, len(laws_to_try(request.laws[task]))):
+        laws.append(steps.try_law(*given, k, first))
+    kernels = range(1, len(kernels_to_try(request.kernels[task])))
+    return steps.rank(*given, [*laws, *(steps.try_kernel(*given, k, laws) for k in kernels)])
 
 
 def alone(candidate):

@@ -8,7 +8,8 @@ import xarray as xr
 from strategies import count_computes
 
 from xcopula.errors import CoordinateError
-from xcopula.labels.observations import describe, gather, observe
+from xcopula.labels.observations import Observations, describe, gather, observe
+from xcopula.labels.sites import sites_within
 from xcopula.marginals import by, regress
 
 
@@ -33,6 +34,26 @@ def gridded() -> xr.Dataset:
         {"a": (("y", "x"), values[0]), "b": (("x", "y"), values[1].T)},
         coords={"y": np.arange(5.0), "x": 10.0 * np.arange(6)},
     )
+
+
+class TestRows:
+    def test_observations_are_made_again_of_their_rows(self, gridded, sloped):
+        """Sites and inputs follow, bit by bit."""
+        for data, names, laws in (
+            (gridded, ["a", "b"], [None, None]),
+            (sloped, ["metal", "proxy"], [None, regress("normal", on="height")]),
+        ):
+            seen = observe(data, names, laws=laws)
+            rows = seen.rows()
+            assert [len(r.values) for r in rows] == seen.sample.sizes
+            positions = [r.positions for r in rows]
+            found = sites_within(seen.coordinates, positions, seen.sites.tolerance)
+            again = Observations.of(seen.variables, seen.coordinates, rows, *found)
+            assert_same(again, seen)
+            np.testing.assert_array_equal(again.sites.places, seen.sites.places)
+            np.testing.assert_array_equal(again.sites.numbers, seen.sites.numbers)
+            for left, right in zip(again.sample.covariates, seen.sample.covariates, strict=True):
+                np.testing.assert_array_equal(left, right)
 
 
 class TestSample:

@@ -15,6 +15,8 @@ import xarray as xr
 from strategies import count_computes, raise_if_dask_computes
 
 import xcopula
+from xcopula.kernels import KERNELS
+from xcopula.marginals import MARGINALS
 from xcopula.methods import Full, Sparse, Transductive
 from xcopula.model.lazy import LazyModel
 
@@ -290,7 +292,7 @@ class TestGraph:
         model = xcopula.fit(data, "Cd", ["Ni", "Zn", "Co", "Cr"], compute=False, **QUICK)
         needs = self.dependencies(model)
         pairs = {k for k in needs if "fit_pair" in str(k)}
-        alone = {k for k in needs if "fit_alone" in str(k)}
+        alone = {k for k in needs if "rank" in str(k)}
         assert len(pairs) == 4
         assert len(alone) == 5
         for name in (pairs, alone):
@@ -302,6 +304,23 @@ class TestGraph:
                     queue += found
                 assert not above & name
 
+    def test_candidates_stand_side_by_side(self, metals):
+        """After a first law the others do not wait for each other, nor do the kernels."""
+        options = {**QUICK, "marginals": "auto", "kernels": "auto"}
+        model = xcopula.fit(metals, "Cd", "Ni", compute=False, **options)
+        needs = self.dependencies(model)
+        laws = {k for k in needs if "try_law" in str(k)}
+        kernels = {k for k in needs if "try_kernel" in str(k)}
+        assert len(laws) == 2 * len(MARGINALS)
+        assert len(kernels) == 2 * (len(KERNELS) - 1)
+        first = {k for k in laws if not needs[k] & laws}
+        assert len(first) == 2
+        for key in laws - first:
+            assert len(needs[key] & laws) == 1
+            assert needs[key] & laws <= first
+        for key in kernels:
+            assert not needs[key] & kernels
+
     def test_the_model_waits_for_all_pairs(self, five):
         """All pairs are joined by one task, which the node of the model takes."""
         needs = self.dependencies(five)
@@ -310,10 +329,10 @@ class TestGraph:
         assert pairs <= needs[together]
         assert together in needs[five.node.key]
 
-    def test_grows_by_two_tasks_for_each_secondary(self, metals, five):
-        """One more secondary is one more single fit and one more pair."""
+    def test_grows_by_three_tasks_for_each_secondary(self, metals, five):
+        """One more secondary is one more fit of its law, its rank, and one more pair."""
         four = xcopula.fit(metals, "Cd", ["Ni", "Zn", "Co"], compute=False, **QUICK)
-        assert len(self.dependencies(five)) - len(self.dependencies(four)) == 2
+        assert len(self.dependencies(five)) - len(self.dependencies(four)) == 3
 
     def test_the_data_are_in_it_once(self, metals):
         """Dask-backed variables are loaded by one task, which every step refers to."""
@@ -366,7 +385,7 @@ class TestKeys:
         # Loading lazy data ends in tasks that dask itself names at random.
         steps = [{str(k) for k in m.node.dask if "finalize" not in str(k)} for m in (first, second)]
         assert steps[0] == steps[1]
-        assert any("fit_alone" in key for key in steps[0])
+        assert any("try_law" in key for key in steps[0])
 
     def test_predictions_have_them_too(self, metals, field):
         """So what was computed of a prediction need not be computed again."""

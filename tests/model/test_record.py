@@ -20,8 +20,8 @@ from xcopula.errors import MarginalWarning
 from xcopula.methods import Committee, Sparse, Transductive
 from xcopula.methods.committee import Blocks
 from xcopula.methods.part import Part
+from xcopula.model.candidates import Candidate
 from xcopula.model.extremes import EXTREME_SCORE, warn_of_laws
-from xcopula.model.record import Candidate
 from xcopula.process import Sample, Targets
 
 

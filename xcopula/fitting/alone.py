@@ -16,7 +16,7 @@ from xcopula.kernels import Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Labels, Law, Marginal, check_law, fit_law
 from xcopula.methods.part import Part
-from xcopula.model.record import Candidate
+from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample, Scores, scores
 from xcopula.solvers import Sequential, Solver
 
@@ -28,6 +28,7 @@ __all__ = [
     "some_terms",
     "starting_law",
     "starting_point",
+    "starting_points",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -80,14 +81,14 @@ class Alone:
         )
         return Process(covariance, (marginal,))
 
-    def fit(self, kernel: Kernel, marginal: Marginal, start: FloatArray | None = None) -> Candidate:
-        """Fit a single-task process from one starting point of its covariance."""
+    def fit(
+        self, kernel: Kernel, marginal: Marginal, starts: Sequence[FloatArray] = ()
+    ) -> Candidate:
+        """Fit a single-task process from the best of some starting points of its covariance."""
         process = self.process(kernel, marginal)
-        if start is None:
-            start = starting_point(process.covariance)
         fit = minimise_in_stages(
             lambda theta, terms: self.objective(process, self.part(process, theta, terms)),
-            [process.join(start)],
+            [process.join(start) for start in starts or starting_points(process.covariance)],
             process.bounds(),
             terms=self.terms,
             lengths=length_parameters(process),
@@ -134,13 +135,14 @@ class Alone:
         richer = replace(self, structures=structures)
         poor = self.process(candidate.kernel, candidate.marginal).covariance
         covariance = richer.process(candidate.kernel, candidate.marginal).covariance
-        start = starting_point(covariance)
+        starts = starting_points(covariance)
         own = candidate.theta[: poor.size]
-        covariance.part(start, "length")[:] += poor.part(own, "length") - np.log(_START)
-        covariance.part(start, "scaling")[:] = poor.part(own, "scaling")
-        # Together they have the share of the variance that the one has.
-        covariance.part(start, "logit")[:] = poor.part(own, "logit") - np.log(structures)
-        return richer.fit(candidate.kernel, candidate.marginal, start)
+        for start in starts:
+            covariance.part(start, "length")[:] += poor.part(own, "length") - np.log(_START)
+            covariance.part(start, "scaling")[:] = poor.part(own, "scaling")
+            # Together they have the share of the variance that the one has.
+            covariance.part(start, "logit")[:] = poor.part(own, "logit") - np.log(structures)
+        return richer.fit(candidate.kernel, candidate.marginal, starts)
 
     def on_common_terms(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Judge candidates by the same terms, those that suit the best of them.
@@ -233,3 +235,18 @@ def starting_point(covariance: Covariance) -> FloatArray:
     covariance.part(theta, "length")[:] = np.log(_START) + np.reshape(spread, (-1, 1, 1))
     covariance.part(theta, "logit")[:] = 1.0
     return theta
+
+
+def starting_points(covariance: Covariance) -> list[FloatArray]:
+    """Return where to start: what is near in space may be short in time, or long.
+
+    Nested structures are short or long in all groups, or short in the first and long in the others:
+    weather of a region that changes from day to day, and local climate that stays.
+    """
+    start = starting_point(covariance)
+    if covariance.structures == 1 or len(covariance.groups) == 1:
+        return [start]
+    crossed = start.copy()
+    lengths = covariance.part(crossed, "length")
+    lengths[:, 1:] = lengths[::-1, 1:].copy()
+    return [start, crossed]

@@ -18,14 +18,17 @@ import numpy.typing as npt
 from xcopula.arguments import check_flag
 from xcopula.fitting.interruption import stop_together
 from xcopula.fitting.request import Callback, Request, check_names, check_thin
+from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.fitting.steps import (
     Fitted,
     Tables,
     begin,
     choose,
-    fit_alone,
     fit_pair,
     fit_together,
+    rank,
+    try_kernel,
+    try_law,
 )
 from xcopula.kernels import Kernel
 from xcopula.labels.coordinates import CoordinateSystem, Coords
@@ -238,32 +241,39 @@ class _Fitting:
         return _chain(
             observations,
             request,
-            len(self.sources),
-            self.request.method.pairwise,
+            self.request,
             lambda step, *given: dask.delayed(step, pure=True)(*given),
         )
 
 
 def fit_in_steps(observations: Observations, request: Request) -> CopulaModel:
     """Run the steps of a fit that has begun one after the other, in this thread."""
-    tasks, pairwise = len(observations.names), request.method.pairwise
-    model: CopulaModel = _chain(
-        observations, request, tasks, pairwise, lambda step, *given: step(*given)
-    )
+    model: CopulaModel = _chain(observations, request, request, lambda step, *given: step(*given))
     return model
 
 
-def _chain(
-    observations: Any, request: Any, count: int, pairwise: bool, call: Callable[..., Any]
-) -> Any:
-    """Run or record the steps for so many tasks; either may still be a node of a graph."""
-    tasks = range(count)
-    tables = call(choose, [call(fit_alone, observations, request, i) for i in tasks], request)
+def _chain(observations: Any, request: Any, asked: Request, call: Callable[..., Any]) -> Any:
+    """Run or record the steps. What they are given may be a node of a graph; ``asked`` is none."""
+    tasks = range(len(asked.laws))
+    alone = [_alone(i, observations, request, asked, call) for i in tasks]
+    tables = call(choose, alone, request)
     pairs = []
-    if pairwise:
+    if asked.method.pairwise:
         pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]
     fitted = call(fit_together, observations, request, tables, pairs)
     return call(_assemble, observations, request, tables, fitted)
+
+
+def _alone(
+    task: int, observations: Any, request: Any, asked: Request, call: Callable[..., Any]
+) -> Any:
+    """Step one for one task: a first law, the others, then the kernels with the best."""
+    given = observations, request, task
+    first = call(try_law, *given, 0)
+    others = range(1, len(laws_to_try(asked.laws[task])))
+    laws = [first, *(call(try_law, *given, k, first) for k in others)]
+    kernels = range(1, len(kernels_to_try(asked.kernels[task])))
+    return call(rank, *given, [*laws, *(call(try_kernel, *given, k, laws) for k in kernels)])
 
 
 def _start(

@@ -26,6 +26,8 @@ _GRADIENT = 1e-3
 _FINE_TOLERANCE, _FINE_GRADIENT = 1e-12, 1e-6
 # A box is so many units wide: that of a law's location is four scales to each side.
 _BOX = 8.0
+# L-BFGS remembers so many steps, or one for each parameter: a law for every month has many.
+_MEMORY = 20
 # A first look at each start, before the most promising one is followed to the end.
 _SCOUT_ITERATIONS = 15
 
@@ -156,7 +158,12 @@ def _lbfgs(function: _Walled, iterations: int, seed: int, *, gradient: float = _
         bounds=Bounds(function.box[:, 0], function.box[:, 1]),
         callback=function.report,
         # A gain in nats ends it, not one relative to the value, which has the data's units in it.
-        options={"maxiter": iterations, "maxcor": 20, "ftol": 0.0, "gtol": gradient},
+        options={
+            "maxiter": iterations,
+            "maxcor": max(_MEMORY, function.start.size),
+            "ftol": 0.0,
+            "gtol": gradient,
+        },
     )
 
 

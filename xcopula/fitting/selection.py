@@ -9,8 +9,8 @@ outlier distorts every prediction near it, however good the likelihood.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,24 @@ from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.alone import Alone, largest_score, starting_law
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
-from xcopula.model.record import EXTREME_SCORE, Candidate
+from xcopula.model.candidates import Candidate
+from xcopula.model.extremes import EXTREME_SCORE
 from xcopula.process import Sample
 
-__all__ = ["select", "select_shared", "select_structures", "shortlist"]
+__all__ = [
+    "Choice",
+    "Tried",
+    "kernels_to_try",
+    "laws_to_try",
+    "select_shared",
+    "select_structures",
+    "shortlist",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+# A fit, why there is none, or None where a law does not admit the values.
+Tried = Candidate | NotPositiveDefiniteError | None
 
 _FIRST_KERNEL = "matern32"
 # Laws this close to the best in AIC are worth a second look, but not more than so many. So are
@@ -35,70 +46,121 @@ _CLOSE_ERRORS = 2.0
 _SHORTLIST = 3
 
 
-def select(
-    alone: Alone,
-    kernels: Iterable[Kernel] | None,
-    marginals: Iterable[Law] | None,
-    labels: Labels | None = None,
-    rows: IntArray | None = None,
-    most_structures: int = 1,
-) -> list[Candidate]:
-    """Fit the candidates for one task and return them best first.
+@dataclass(frozen=True)
+class Choice:
+    """What may be chosen for one task, and how it is tried.
 
-    None stands for all there are, as "auto" does in a recipe. The laws are compared under one
-    kernel, then the kernels under the best law: eleven fits where the full table would take
-    twenty-eight. ``labels`` name the groups of a law that differs between groups. Where ``rows``
-    are given the processes see these observations only; the laws start from all of them. More
-    structures than one are tried with the best kernel and law.
+    The laws are compared under one kernel, then the kernels under the best law: eleven fits where
+    the full table would take twenty-eight. The first law starts from afar, the others from where it
+    ended: they do not wait for each other, and neither do the kernels.
+
+    Attributes
+    ----------
+    alone : Alone
+    kernels : tuple of Kernel
+    laws : tuple of (Law, bool)
+        Laws of one family each, and whether that family was asked for.
+    labels : Labels, optional
+        Names of the groups of a law that differs between groups.
+    rows : ndarray of int, optional
+        The processes see these observations only; the laws start from all of them.
+    most_structures : int
+        More structures than one are tried with the best kernel and law.
+    """
+
+    alone: Alone
+    kernels: tuple[Kernel, ...]
+    laws: tuple[tuple[Law, bool], ...]
+    labels: Labels | None = None
+    rows: IntArray | None = None
+    most_structures: int = 1
+
+    @property
+    def part(self) -> Alone:
+        """The observations that the processes see."""
+        if self.rows is None:
+            return self.alone
+        return replace(self.alone, sample=self.alone.sample.take(self.rows))
+
+    def try_law(self, number: int, first: Tried = None) -> Tried:
+        """Fit a law, from where the first one ended."""
+        law, asked = self.laws[number]
+        sample = self.alone.sample
+        covariates = sample.covariates_of(0)
+        if asked:  # what was asked for fails aloud
+            law = fit_law(law, sample.values, covariates, self.labels)
+        marginal = starting_law(law, sample.values, covariates, self.labels)
+        return None if marginal is None else self._try(self.kernels[0], marginal, first)
+
+    def try_kernel(self, number: int, laws: Sequence[Tried]) -> Tried:
+        """Fit a kernel with the best law, from where that one ended."""
+        best = _best(laws)
+        return self._try(self.kernels[number], best.marginal, best)
+
+    def _try(self, kernel: Kernel, marginal: Marginal, begun: Tried) -> Tried:
+        part, starts = self.part, []
+        if isinstance(begun, Candidate):
+            starts = [begun.theta[: begun.theta.size - begun.marginal.theta.size]]
+        try:
+            candidate = part.fit(kernel, marginal, starts)
+        except NotPositiveDefiniteError as error:
+            return error  # too smooth for its sites: no candidate, while there is another
+        return _of_all(candidate, self.alone.sample, part, marginal)
+
+    def ranked(self, tried: Sequence[Tried]) -> list[Candidate]:
+        """Return what was fitted on the same terms, the best first, with more structures if so."""
+        part = self.part
+        _best(tried)  # or there is nothing to rank
+        candidates = part.on_common_terms([c for c in tried if isinstance(c, Candidate)])
+        if self.most_structures > part.structures:
+            best = min(candidates, key=lambda c: c.rank)
+            with contextlib.suppress(NotPositiveDefiniteError):
+                richer = part.with_structures(best, self.most_structures)
+                candidates.append(_of_all(richer, self.alone.sample, part, best.marginal))
+                candidates = part.on_common_terms(candidates)
+        return sorted(candidates, key=lambda c: c.rank)
+
+
+def kernels_to_try(kernel: Kernel | None) -> tuple[Kernel, ...]:
+    """Return the kernels to try, that of the laws first; None stands for all there are."""
+    if kernel is not None:
+        return (kernel,)
+    first = KERNELS[_FIRST_KERNEL]
+    return (first, *(k for k in KERNELS.values() if k != first))
+
+
+def laws_to_try(law: Law | None) -> tuple[tuple[Law, bool], ...]:
+    """Return laws of one family each, and whether that family was asked for.
+
+    None stands for all there are, as "auto" does in a recipe.
+    """
+    if law is None:
+        return tuple((family, False) for family in MARGINALS.values())
+    if isinstance(law, Recipe):
+        return tuple((recipe, law.family is not None) for recipe in law.candidates())
+    return ((law, True),)
+
+
+def _best(tried: Sequence[Tried]) -> Candidate:
+    """Return the best of what was fitted.
 
     Raises
     ------
     SupportError
         If a law that was asked for, or every law, does not admit the values.
+    NotPositiveDefiniteError
+        If no covariance could be factorised.
     """
-    choice = list(KERNELS.values()) if kernels is None else list(kernels)
-    first = KERNELS[_FIRST_KERNEL] if KERNELS[_FIRST_KERNEL] in choice else choice[0]
-    candidates: list[Candidate] = []
-    failure: NotPositiveDefiniteError | None = None
-    start: FloatArray | None = None
-    sample = alone.sample
-    covariates = sample.covariates_of(0)
-    part = alone if rows is None else replace(alone, sample=sample.take(rows))
-    for law, asked in _options(marginals):
-        if asked:  # what was asked for fails aloud
-            law = fit_law(law, sample.values, covariates, labels)
-        marginal = starting_law(law, sample.values, covariates, labels)
-        if marginal is None:
-            continue
-        try:
-            candidate = part.fit(first, marginal, start)
-        except NotPositiveDefiniteError as error:
-            failure = error
-            continue
-        candidates.append(_of_all(candidate, sample, part, marginal))
-        start = candidate.theta[: candidate.theta.size - candidate.marginal.theta.size]
-    if failure and not candidates:
-        raise failure
-    if not candidates:
-        raise SupportError(
-            "No marginal law gives all values a finite score. Choose one with wider support "
-            "('normal', 'gev', 't', 'parzen'), or mask the values at the end of the support."
-        )
-    best = min(candidates, key=lambda c: c.rank)
-    for kernel in choice:
-        if kernel != first:
-            # A kernel that is too smooth for its sites is no candidate.
-            with contextlib.suppress(NotPositiveDefiniteError):
-                candidate = part.fit(kernel, best.marginal, start)
-                candidates.append(_of_all(candidate, sample, part, best.marginal))
-    candidates = part.on_common_terms(candidates)
-    if most_structures > part.structures:
-        best = min(candidates, key=lambda c: c.rank)
-        with contextlib.suppress(NotPositiveDefiniteError):
-            richer = part.with_structures(best, most_structures)
-            candidates.append(_of_all(richer, sample, part, best.marginal))
-            candidates = part.on_common_terms(candidates)
-    return sorted(candidates, key=lambda c: c.rank)
+    fitted = [c for c in tried if isinstance(c, Candidate)]
+    if fitted:
+        return min(fitted, key=lambda c: c.rank)
+    for failure in tried:
+        if isinstance(failure, NotPositiveDefiniteError):
+            raise failure
+    raise SupportError(
+        "No marginal law gives all values a finite score. Choose one with wider support "
+        "('normal', 'gev', 't', 'parzen'), or mask the values at the end of the support."
+    )
 
 
 def _of_all(candidate: Candidate, sample: Sample, part: Alone, law: Marginal) -> Candidate:
@@ -113,18 +175,6 @@ def _of_all(candidate: Candidate, sample: Sample, part: Alone, law: Marginal) ->
         theta[theta.size - law.theta.size :] = law.theta
         candidate = part.judge(candidate.kernel, part.process(candidate.kernel, law), theta)
     return replace(candidate, largest_score=largest_score(candidate.marginal, sample))
-
-
-def _options(marginals: Iterable[Law] | None) -> Iterator[tuple[Law, bool]]:
-    """Yield laws of one family each, and whether that family was asked for."""
-    if marginals is None:
-        yield from ((family, False) for family in MARGINALS.values())
-        return
-    for law in marginals:
-        if isinstance(law, Recipe):
-            yield from ((recipe, law.family is not None) for recipe in law.candidates())
-        else:
-            yield law, True
 
 
 def select_structures(tables: list[list[Candidate]]) -> list[list[Candidate]]:

@@ -28,12 +28,14 @@ Prepare = Callable[[FloatArray, int | None], Objective]
 
 _log = logging.getLogger("xcopula")
 
-# Length scales that moved by this share have other neighbours; they are chosen so often at most.
+# Length scales that moved by this share have other neighbours; on some terms they are chosen so
+# often at most.
 _MOVED = 0.1
 _ROUNDS = 4
-# On some terms two iterations that gain less nats than this are the last. On all terms there are so
-# many steps, until one promises to gain less.
-_PART_GAIN = 0.01
+# On some terms two iterations that gain less nats than this are the last; roughly, while neighbours
+# are still to be chosen anew or all terms are to follow. On all terms there are so many steps,
+# until one promises to gain less.
+_ROUGH_GAIN, _PART_GAIN = 0.05, 0.01
 _STEPS = 12
 _GAIN = 0.3
 # A spring keeps steps short where the part is flat: so many nats for a unit of a parameter, more
@@ -79,20 +81,34 @@ def minimise_in_stages(
     **options
         Of :func:`~xcopula.fitting.optimiser.minimise_from`, for the first search.
     """
-    gain: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN}
+    ends_on_all = terms is not None and whole
+    rough: dict[str, Any] = {"gain": _ROUGH_GAIN} if anew or ends_on_all else {}
+    fine: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN}
     made = starts[0]
     objective = prepare(made, terms)
-    optimum = minimise_from(objective, starts, bounds, **gain, **options)
+    optimum = minimise_from(objective, starts, bounds, **(rough or fine), **options)
     for _ in range(_ROUNDS if anew else 0):
         if _is_near(optimum.theta, made, lengths):
             break
         made = optimum.theta
         objective = prepare(made, terms)
-        again = minimise(objective, made, bounds, **gain)
-        optimum = replace(again, evaluations=again.evaluations + optimum.evaluations)
-    if terms is None or not whole:
-        return Staged(optimum, made)
-    return Staged(_correct(prepare(optimum.theta, None), objective, optimum, bounds), optimum.theta)
+        optimum = _go_on(optimum, objective, bounds, **rough)
+    if not ends_on_all:
+        return Staged(_go_on(optimum, objective, bounds, **fine) if rough else optimum, made)
+    made = optimum.theta
+    optimum = _correct(prepare(made, None), objective, optimum, bounds)
+    if anew and not _is_near(optimum.theta, made, lengths):
+        # Steps on all terms have moved them: once more, with the neighbours that suit.
+        made = optimum.theta
+        objective = prepare(made, terms)
+        optimum = _correct(prepare(made, None), objective, optimum, bounds)
+    return Staged(optimum, made)
+
+
+def _go_on(begun: Optimum, objective: Objective, bounds: FloatArray, **options: Any) -> Optimum:
+    """Minimise from where another search has ended."""
+    again = minimise(objective, begun.theta, bounds, **options)
+    return replace(again, evaluations=again.evaluations + begun.evaluations)
 
 
 def _is_near(theta: FloatArray, made: FloatArray, lengths: IntArray) -> bool:

@@ -25,7 +25,15 @@ from xcopula.fitting.cost import check_cost
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, Optimum, units
 from xcopula.fitting.request import Request, check_structures, input_groups
-from xcopula.fitting.selection import select, select_shared, select_structures, shortlist
+from xcopula.fitting.selection import (
+    Choice,
+    Tried,
+    kernels_to_try,
+    laws_to_try,
+    select_shared,
+    select_structures,
+    shortlist,
+)
 from xcopula.fitting.stages import Staged, minimise_in_stages
 from xcopula.fitting.suggestion import suggest
 from xcopula.kernels.covariance import Covariance
@@ -33,12 +41,21 @@ from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
 from xcopula.marginals import Law, Marginal, Recipe, check_law, check_scores, fit_law
 from xcopula.methods.part import Part
-from xcopula.model.record import Candidate, LawTrial
+from xcopula.model.candidates import Candidate, LawTrial
 from xcopula.process import Moments, Process, Sample, scores
 from xcopula.solvers import LeavesOut, Sequential, settle
 from xcopula.solvers.search import gaps_around
 
-__all__ = ["Fitted", "begin", "choose", "fit_alone", "fit_pair", "fit_together"]
+__all__ = [
+    "Fitted",
+    "begin",
+    "choose",
+    "fit_pair",
+    "fit_together",
+    "rank",
+    "try_kernel",
+    "try_law",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -123,15 +140,34 @@ def begin(observations: Observations, request: Request) -> Request:
     return replace(request, laws=tuple(fitted), method=method, solver=solver)
 
 
-def fit_alone(observations: Observations, request: Request, task: int) -> tuple[Candidate, ...]:
-    """Step one for one task: fit the candidates, best first."""
-    kernel, law = request.kernels[task], request.laws[task]
+def try_law(
+    observations: Observations, request: Request, task: int, law: int, first: Tried = None
+) -> Tried:
+    """Step one for one task: fit a law, from where the first one ended."""
+    return _choice(observations, request, task).try_law(law, first)
+
+
+def try_kernel(
+    observations: Observations, request: Request, task: int, kernel: int, laws: Sequence[Tried]
+) -> Tried:
+    """Step one for one task: fit a kernel with the best law."""
+    return _choice(observations, request, task).try_kernel(kernel, laws)
+
+
+def rank(
+    observations: Observations, request: Request, task: int, tried: Sequence[Tried]
+) -> tuple[Candidate, ...]:
+    """Step one for one task: put what was tried in order, the best first."""
+    return tuple(_choice(observations, request, task).ranked(tried))
+
+
+def _choice(observations: Observations, request: Request, task: int) -> Choice:
     sample = observations.sample.select([task])
     rows = None
     if sample.size > _MOST_ALONE and not isinstance(request.solver, Sequential):
         rng = np.random.default_rng(request.seed)
         rows = np.sort(rng.permutation(sample.size)[:_MOST_ALONE])
-    candidates = select(
+    return Choice(
         Alone(
             sample,
             input_groups(observations),
@@ -139,13 +175,12 @@ def fit_alone(observations: Observations, request: Request, task: int) -> tuple[
             request.solver,
             request.ticket,
         ),
-        None if kernel is None else [kernel],
-        None if law is None else [law],
+        kernels_to_try(request.kernels[task]),
+        laws_to_try(request.laws[task]),
         observations.variables[task].labels,
         rows,
         most_structures=_most_structures(request, sample),
     )
-    return tuple(candidates)
 
 
 def _most_structures(request: Request, sample: Sample) -> int:

@@ -91,6 +91,35 @@ class Observations:
     sample: Sample
     origins: tuple[tuple[Origin, ...], ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        variables: tuple[Variable, ...],
+        coordinates: CoordinateSystem,
+        rows: Sequence[Rows],
+        sites: Sites,
+        numbers: Sequence[IntArray],
+    ) -> Observations:
+        """Join the rows of some variables, whose sites are numbered. Inputs follow from these."""
+        inputs = [coordinates.to_columns(list(r.positions.T)).T for r in rows]
+        return cls(
+            variables=variables,
+            coordinates=coordinates,
+            positions=np.concatenate([r.positions for r in rows]),
+            sites=sites,
+            sample=Sample.of(
+                inputs,
+                [r.values for r in rows],
+                [r.covariates for r in rows],
+                np.concatenate(numbers),
+            ),
+            origins=tuple(r.origins for r in rows) if all(r.origins for r in rows) else (),
+        )
+
+    def rows(self) -> list[Rows]:
+        """Return the rows of each variable, of which :meth:`of` makes the same observations."""
+        return [self.rows_of(i) for i in range(self.sample.tasks)]
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the variables, the primary first."""
@@ -184,10 +213,9 @@ def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) ->
     check_positions(system, positions)
     _warn_of_degrees(system, positions)
     variables = [_variable(e.name, e, r.fields) for e, r in zip(entries, rows, strict=True)]
-    seen = number(variables, system.scaled_to(positions), rows)
-    inputs = [seen.sample.inputs[:, seen.sample.task(i)].T for i in range(len(rows))]
-    _warn_of_strangers([e.name for e in entries], inputs)
-    return seen
+    found = number(variables, system.scaled_to(positions), rows)
+    _warn_of_strangers(found)
+    return found
 
 
 def check_positions(system: CoordinateSystem, positions: FloatArray) -> None:
@@ -209,19 +237,7 @@ def number(
     sites, numbers = find_sites(system, [r.positions for r in rows])
     for variable, own, r in zip(variables, numbers, rows, strict=True):
         refuse_duplicates(variable.name, own, r.positions, system)
-    return Observations(
-        variables=tuple(variables),
-        coordinates=system,
-        positions=np.concatenate([r.positions for r in rows]),
-        sites=sites,
-        sample=Sample.of(
-            [system.to_columns(list(r.positions.T)).T for r in rows],
-            [r.values for r in rows],
-            [r.covariates for r in rows],
-            np.concatenate(numbers),
-        ),
-        origins=tuple(r.origins for r in rows),
-    )
+    return Observations.of(tuple(variables), system, rows, sites, numbers)
 
 
 def _variable(name: str, source: xr.DataArray | Entries, fields: tuple[Field, ...]) -> Variable:
@@ -289,11 +305,13 @@ def _warn_of_degrees(system: CoordinateSystem, sites: FloatArray) -> None:
         )
 
 
-def _warn_of_strangers(names: list[str], inputs: list[FloatArray]) -> None:
+def _warn_of_strangers(found: Observations) -> None:
     """Warn of secondaries whose extent does not meet the primary's: they can say little."""
-    low, high = inputs[0].min(axis=0), inputs[0].max(axis=0)
-    for name, columns in zip(names[1:], inputs[1:], strict=True):
-        gap = np.maximum(low - columns.max(axis=0), columns.min(axis=0) - high)
+    names, sample = found.names, found.sample
+    low, high = (f(sample.inputs[:, sample.task(0)], axis=1) for f in (np.min, np.max))
+    for i, name in enumerate(names[1:], start=1):
+        columns = sample.inputs[:, sample.task(i)]
+        gap = np.maximum(low - columns.max(axis=1), columns.min(axis=1) - high)
         if (gap > _APART).any():
             warn_user(
                 f"The sites of {name!r} do not overlap with those of {names[0]!r} in extent; it "

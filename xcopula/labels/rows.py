@@ -56,8 +56,8 @@ class Rows:
     positions: FloatArray
     values: FloatArray
     covariates: FloatArray
-    origins: tuple[Origin, ...]
-    fields: tuple[Field, ...]
+    origins: tuple[Origin, ...] = ()
+    fields: tuple[Field, ...] = ()
 
     def take(self, rows: IntArray) -> Rows:
         """Return some of them, by increasing numbers."""

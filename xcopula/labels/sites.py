@@ -11,7 +11,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.groups import Tolerance
 from xcopula.process import Sites, number_sites
 
-__all__ = ["find_sites"]
+__all__ = ["find_sites", "sites_within"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -48,8 +48,19 @@ def find_sites(
     closest = min(_closest(places, both, links / _LESS) for places in _different(each))
     share = min(1.0, _LESS * closest / links)
     tolerance = np.maximum(both.most * share, both.least)
+    return _number(each, tolerance)
+
+
+def sites_within(
+    system: CoordinateSystem, positions: Sequence[FloatArray], tolerance: FloatArray
+) -> tuple[Sites, list[IntArray]]:
+    """Number the sites of some variables by a tolerance (k,) that was found before."""
+    return _number([system.places(list(p.T)) for p in positions], tolerance)
+
+
+def _number(each: Sequence[FloatArray], tolerance: FloatArray) -> tuple[Sites, list[IntArray]]:
     sites, numbers = number_sites(np.concatenate(each, axis=1), tolerance)
-    return sites, np.split(numbers, np.cumsum([len(p) for p in positions])[:-1])
+    return sites, np.split(numbers, np.cumsum([p.shape[1] for p in each])[:-1])
 
 
 def _different(each: Sequence[FloatArray]) -> list[FloatArray]:

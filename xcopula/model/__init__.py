@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xcopula.model.lazy import LazyModel
+from xcopula.model.loading import load
 from xcopula.model.record import CopulaModel
 
-__all__ = ["CopulaModel", "LazyModel"]
+__all__ = ["CopulaModel", "LazyModel", "load"]

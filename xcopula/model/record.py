@@ -4,80 +4,41 @@ from __future__ import annotations
 
 import functools
 import html
+import os
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
-from xcopula.kernels import Kernel
 from xcopula.labels.buffer import Buffer, check_buffer, within
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.variables import Data
-from xcopula.marginals import Marginal
 from xcopula.methods import Method
+from xcopula.model.candidates import Candidate, LawTrial
 from xcopula.model.conditioning import Since, condition, with_only
-from xcopula.model.extremes import EXTREME_SCORE
+from xcopula.model.laws import NamedLaws
 from xcopula.model.parameters import describe_parameters
+from xcopula.model.saving import save
 from xcopula.model.summary import summarise
+from xcopula.model.tree import decode, to_tree
 from xcopula.prediction import Predicting
 from xcopula.prediction.predictor import Predictor
 from xcopula.process import Moments, Process, scores
 from xcopula.solvers import Conditioned, LeavesOut, Solver
 from xcopula.state import freeze
 
-__all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node"]
+if TYPE_CHECKING:
+    from xcopula.plot.of_model import ModelPlots
+
+__all__ = ["CopulaModel", "to_node"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A single-task process fitted to one variable: what step one compares.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    marginal : Marginal
-        At its fitted parameters.
-    theta : ndarray
-        All parameters of the single-task process.
-    log_likelihood : float
-    aic : float
-    largest_score : float
-        The largest absolute normal score of an observation.
-    structures : int
-        Number of nested structures.
-    error : float
-        Standard error of the difference in AIC to the best candidate, where the likelihood is that
-        of terms that stand for all; else zero.
-    """
-
-    kernel: Kernel
-    marginal: Marginal
-    theta: FloatArray
-    log_likelihood: float
-    aic: float
-    largest_score: float
-    structures: int = 1
-    error: float = 0.0
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """Sort key: candidates without extreme scores first, then by AIC."""
-        return (self.largest_score > EXTREME_SCORE, self.aic)
-
-
-class LawTrial(NamedTuple):
-    """A marginal law of the primary, tried in the whole model."""
-
-    marginal: str
-    log_likelihood: float
-    crps: float
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -140,9 +101,12 @@ class CopulaModel(Predicting):
         return self.observations.variables
 
     @property
-    def marginals(self) -> tuple[Marginal, ...]:
-        """Marginal laws at their fitted parameters, in the order of the tasks."""
-        return self.process.split(self.theta)[1]
+    def marginals(self) -> NamedLaws:
+        """Marginal laws at their fitted parameters, in the order of the tasks and by their names.
+
+        ``model.marginals["pm10"]`` is the law of that variable.
+        """
+        return NamedLaws(self.process.split(self.theta)[1], self.tasks)
 
     @property
     def coordinates(self) -> CoordinateSystem:
@@ -169,7 +133,7 @@ class CopulaModel(Predicting):
             self.observations.sites,
             self.conditioned,
             self.variables,
-            self.marginals,
+            tuple(self.marginals),
         )
 
     def predictor_node(self) -> Any:
@@ -323,9 +287,47 @@ class CopulaModel(Predicting):
         """Fitted parameters by their natural names, length scales in units of the coordinates."""
         return describe_parameters(self.process, self.theta, self.tasks, self.coordinates)
 
+    @property
+    def plot(self) -> ModelPlots:
+        """Pictures of the model: ``model.plot.correlations()``, ``laws``, ``loo``, ``pit`` ..."""
+        from xcopula.plot.of_model import ModelPlots
+
+        return ModelPlots(self)
+
     def summary(self) -> str:
         """Describe the model in a few lines of text."""
         return summarise(self)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the model to a file, which :func:`xcopula.load` reads.
+
+        It appears under its name when it is complete, and holds all but what is computed anew.
+
+        Parameters
+        ----------
+        path : path-like
+            Its ending says the format: ``.nc`` for NetCDF, ``.zarr`` for Zarr.
+        overwrite : bool
+            Whether to replace a file of that name.
+
+        Raises
+        ------
+        FileExistsError
+            If there is a file of that name, unless ``overwrite`` is set.
+        TypeError
+            If a law, kernel, method or solver of your own is no dataclass of plain values.
+        ImportError
+            If the name ends in ``.zarr`` and zarr is not installed.
+        """
+        return save(self, path, overwrite=overwrite)
+
+    def to_datatree(self) -> xr.DataTree:
+        """Return what :meth:`save` writes, as ``xr.open_datatree`` shows it.
+
+        The groups are ``data``, with the observations of each variable, ``parameters``, ``laws``
+        with the tables that laws have, and ``structure`` with theta.
+        """
+        return decode(to_tree(self))
 
     @property
     def selection(self) -> xr.Dataset:

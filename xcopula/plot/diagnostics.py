@@ -8,7 +8,19 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from xcopula.plot.panels import ACCENT, FAINT, INK, LIGHT, TICK, TITLE, label_axes, name_of, panel
+from xcopula.model import CopulaModel
+from xcopula.plot.panels import (
+    ACCENT,
+    FAINT,
+    INK,
+    LIGHT,
+    add_legend,
+    add_note,
+    entitle,
+    label_axes,
+    name_of,
+    panel,
+)
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -18,6 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["marginal_qq", "pit_histogram"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
+
+# Why a good law may lie off the band for independent values.
+_JOINT = (
+    "fitted with the correlations,\nnot to these values alone: it may\n"
+    "leave the band for good reason"
+)
+_CORRELATED = "the values are correlated:\nthey may leave the band"
 
 
 class SupportsScores(Protocol):
@@ -73,23 +92,26 @@ def pit_histogram(
     ax.axhline(1.0, color=INK, lw=0.8)
     for edge, label in ((low, None), (high, "95 % of the bars, if calibrated")):
         ax.axhline(edge, color=INK, lw=0.8, ls=(0, (4, 3)), label=label)
-    ax.set(xlim=(0, 1), ylim=(0, max(1.15 * counts.max() / expected, 1.25 * high)))
+    ax.set(xlim=(0, 1), ylim=(0, max(1.25 * counts.max() / expected, 1.35 * high)))
     label_axes(ax, "probability integral transform", "relative frequency")
-    ax.legend(frameon=False, fontsize=TICK, loc="upper right", labelcolor=INK)
+    add_legend(ax, "upper right")
     return figure
 
 
 def marginal_qq(
-    marginal: SupportsScores, values: ArrayLike | xr.DataArray, ax: Axes | None = None
+    marginal: SupportsScores | CopulaModel,
+    values: ArrayLike | xr.DataArray | str | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw the normal scores of data under a marginal law against standard normal quantiles.
 
     Parameters
     ----------
-    marginal : Marginal
-        The fitted law.
-    values : array_like or DataArray
-        The data; NaN is left out.
+    marginal : Marginal or CopulaModel
+        The fitted law, or the model of a variable. A law that varies needs the model, which
+        knows what it varies with.
+    values : array_like, DataArray or str, optional
+        The data; NaN is left out. With a model, the name of a variable; the primary by default.
     ax : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -102,37 +124,63 @@ def marginal_qq(
     ------
     ImportError
         If matplotlib is not installed.
+    KeyError
+        If the model has no such variable.
     TypeError
         If it is not a fitted law, but its name or class, for example.
     ValueError
         If no value is left, or none has a finite score.
     """
+    if isinstance(marginal, CopulaModel):
+        return _qq_of_model(marginal, values, ax)
     if isinstance(marginal, type) or not callable(getattr(marginal, "to_normal", None)):
         raise TypeError(
             f"`marginal` must be a fitted law, found {shown(marginal)}. Fit one, as in "
             "`xcopula.marginals.Normal.fit(values)`, or take one of `model.marginals`."
         )
     data = _finite(values, "values")
-    scores = np.sort(marginal.to_normal(data))
+    title = name_of(values) if isinstance(values, xr.DataArray) else ""
+    return _draw_qq(marginal.to_normal(data), title, ax)
+
+
+def _qq_of_model(model: CopulaModel, variable: Any, ax: Axes | None) -> Figure:
+    if variable is not None and not isinstance(variable, str):
+        raise TypeError(
+            f"With a model, `values` must be the name of a variable, found {shown(variable)}. "
+            f"Choose one of {list(model.tasks)}, or take one of `model.marginals` for other data."
+        )
+    task = model.task(variable)
+    sample = model.observations.sample
+    law = model.marginals[task].at(sample.covariates_of(task))
+    name = name_of(xr.DataArray(name=model.tasks[task], attrs=model.variables[task].attrs))
+    figure = _draw_qq(law.to_normal(sample.values[sample.task(task)]), name, ax, law.name)
+    axes = figure.axes[-1] if ax is None else ax
+    add_note(axes, _JOINT if law.theta.size else _CORRELATED)
+    return figure
+
+
+def _draw_qq(found: FloatArray, title: str, ax: Axes | None, law: str = "") -> Figure:
+    """Draw normal scores against standard normal quantiles."""
+    scores = np.sort(found)
     if not np.isfinite(scores).any():
         raise ValueError("Nothing to draw: no value lies within the support of the law.")
     figure, ax = panel(ax)
     from scipy.special import betaincinv, ndtri
 
-    rank = np.arange(1, data.size + 1)
-    theory = ndtri((rank - 0.5) / data.size)
-    low, high = (ndtri(betaincinv(rank, data.size + 1 - rank, p)) for p in (0.025, 0.975))
+    rank = np.arange(1, scores.size + 1)
+    theory = ndtri((rank - 0.5) / scores.size)
+    low, high = (ndtri(betaincinv(rank, scores.size + 1 - rank, p)) for p in (0.025, 0.975))
     ax.fill_between(theory, low, high, color=FAINT, alpha=0.2, lw=0, label="95 % band")
     ax.axline((0, 0), slope=1, color=INK, lw=0.8)
-    ax.plot(theory, scores, "o", ms=3, color=ACCENT, mew=0, alpha=0.8)
+    ax.plot(theory, scores, "o", ms=3, color=ACCENT, mew=0, alpha=0.8, label=law or None)
     label_axes(ax, "standard normal quantile", "normal score of the data")
-    if isinstance(values, xr.DataArray):
-        ax.set_title(name_of(values), fontsize=TITLE, color=INK, loc="left")
-    ax.legend(frameon=False, fontsize=TICK, loc="upper left", labelcolor=INK)
+    if title:
+        entitle(ax, title)
+    add_legend(ax, "upper left")
     return figure
 
 
-def _finite(values: ArrayLike | xr.DataArray, what: str) -> FloatArray:
+def _finite(values: ArrayLike | xr.DataArray | None, what: str) -> FloatArray:
     found: NDArray[Any] = np.asarray("" if isinstance(values, xr.Dataset) else values)
     if found.dtype.kind not in "iuf" and found.size:
         raise TypeError(f"The {what} to draw must be numbers, found {shown(values)}.")

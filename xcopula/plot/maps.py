@@ -1,36 +1,47 @@
-"""Maps of a prediction: its median beside the width of its band."""
+"""Maps of a prediction: its median beside the width of its band, and single fields."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from xcopula.plot.coast import check_coast
+from xcopula.plot.fields import (
+    Dots,
+    Limits,
+    colour_limits,
+    draw_band,
+    draw_curve,
+    draw_dots,
+    draw_field,
+    find_dots,
+)
 from xcopula.plot.panels import (
-    INK,
-    LABEL,
-    TICK,
-    TITLE,
-    label_axes,
+    VALUE,
+    WIDTH,
+    add_bar,
+    entitle,
+    lay_out,
     name_of,
     new_figure,
+    panel,
     shown_units,
     tidy,
+    with_units,
 )
+from xcopula.plot.places import Place, find_place, slice_of
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
 
-__all__ = ["prediction_map"]
+__all__ = ["field_maps", "prediction_map"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-Limits: TypeAlias = tuple[float, float, Literal["both", "min", "max", "neither"]]
+_WIDTH = 4.6  # of a panel with its colour bar, in inches
 
 
 def prediction_map(
@@ -39,24 +50,32 @@ def prediction_map(
     *,
     sites: xr.Dataset | None = None,
     mask: xr.DataArray | None = None,
-    ax: Sequence[Axes] | None = None,
+    coastlines: bool | None = None,
+    ax: Sequence[Axes] | Axes | None = None,
 ) -> Figure:
     """Map the median of a prediction and the width of its central band, side by side.
+
+    A prediction at points is drawn as dots, one along a line as a line with its band.
 
     Parameters
     ----------
     prediction : Dataset
-        Predicted quantiles: a variable with the dim ``quantile`` and two horizontal dims. The
-        quantiles must include 0.5 and at least one on each side of it.
+        Predicted quantiles: a variable with the dim ``quantile`` and two horizontal dims, or one
+        dim of points or of a line. The quantiles must include 0.5 and at least one on each side
+        of it. The date and the height of a slice are part of the title.
     variable : str, optional
         The variable to draw; may be left out if the prediction has only one.
     sites : Dataset, optional
         Observations of the variable, drawn as dots in the colours of the median. Its horizontal
-        coordinates must have the same names as those of the grid.
+        coordinates must have the same names as those of the grid. On the map of one date (or one
+        height) only the observations of that date are drawn.
     mask : DataArray of bool, optional
         True on the cells to show.
-    ax : sequence of two Axes, optional
-        Where to draw; a new figure otherwise.
+    coastlines : bool, optional
+        Whether to draw coastlines on longitude and latitude, with cartopy. None draws them if
+        cartopy is installed and has them on disk; True may download them.
+    ax : sequence of two Axes, or Axes, optional
+        Where to draw, one Axes for a line; a new figure otherwise.
 
     Returns
     -------
@@ -72,32 +91,117 @@ def prediction_map(
         above.
     """
     array = _find_variable(prediction, variable)
-    y_name, x_name = _find_horizontal(array)
+    check_coast(coastlines)
+    place = find_place(array, ignore=("quantile",))
     _check_mask(mask, array)
-    array = array.transpose("quantile", y_name, x_name).compute()
+    array = array.transpose("quantile", *place.dims).compute()
     median, band, level = _median_and_band(array)
     if mask is not None:
-        median, band = median.where(mask), band.where(mask)
-    dots = _find_dots(sites, str(array.name), x_name, y_name)
-    figure, axes = _panels(ax, median)
-    name, units = name_of(array), shown_units(array)
-    limits = _colour_limits(median.values, dots[2])
-    mesh = _draw_map(axes[0], median, limits, "viridis", units or name)
-    points = axes[0].scatter(dots[0], dots[1], s=15, ec="white", lw=0.45)
-    points.set(array=dots[2], cmap=mesh.get_cmap(), clim=mesh.get_clim())
-    limits = _colour_limits(band.values, np.empty(0))
-    _draw_map(axes[1], band, limits, "magma", f"width, {units}" if units else "width")
-    axes[0].set_title(f"{name}: median", fontsize=TITLE, color=INK, loc="left")
-    axes[1].set_title(f"{100 * level:.3g} % band", fontsize=TITLE, color=INK, loc="left")
+        median, band, array = median.where(mask), band.where(mask), array.where(mask)
+    dots = find_dots(sites, str(array.name), array, place)
+    units = array.attrs.get("units", "")
+    name = name_of(array)
+    if place.kind == "line":
+        figure, one = panel(cast("Axes | None", ax))
+        levels = array["quantile"].values.tolist()
+        draw_band(one, place, levels, array.values, shown_units(units) or name, dots)
+        entitle(one, _dated(name, array))
+        return figure
+    shades = (
+        _Shade(median, colour_limits(median.values, dots.values), VALUE, shown_units(units)),
+        _Shade(band, colour_limits(band.values, np.empty(0)), WIDTH, with_units("width", units)),
+    )
+    figure, axes = _two_panels(ax, place)
+    for each, shade in zip(axes, shades, strict=True):
+        artist = draw_field(each, place, shade.values, shade.limits, shade.cmap, coastlines)
+        each.label_outer()
+        if shade.values is median and dots.values.size:
+            draw_dots(each, dots, artist)
+        add_bar(artist, [each], shade.limits.extend, shade.label or name)
+    entitle(axes[0], _dated(f"{name}: median", array))
+    entitle(axes[1], f"Width of the {100 * level:.3g} % band")
     return figure
 
 
-def _panels(ax: Sequence[Axes] | None, grid: xr.DataArray) -> tuple[Figure, Sequence[Axes]]:
+class _Shade(NamedTuple):
+    """What one panel of a map shows, and in which colours."""
+
+    values: xr.DataArray
+    limits: Limits
+    cmap: str
+    label: str
+
+
+def field_maps(
+    fields: Sequence[xr.DataArray],
+    titles: Sequence[str],
+    *,
+    label: str,
+    cmap: str,
+    limits: Limits | None = None,
+    dots: Sequence[Dots] = (),
+    coastlines: bool | None = None,
+    axes: Any = None,
+) -> Figure:
+    """Map fields that share one colour scale: a panel for each, one colour bar.
+
+    Parameters
+    ----------
+    fields : sequence of DataArray
+        On two horizontal dims, on points, or along a line; all on the same cells.
+    titles : sequence of str
+        Of the panels; the date of a slice is added.
+    label : str
+        What the colours are, with units.
+    cmap : str
+    limits : Limits, optional
+        Of the colours; those of the values by default.
+    dots : sequence of Dots, optional
+        Observations to draw on each panel, in the same colours.
+    coastlines : bool, optional
+        As in :func:`prediction_map`.
+    axes : Axes or sequence of Axes, optional
+        Where to draw, one for each field; a new figure otherwise.
+    """
+    check_coast(coastlines)
+    place = find_place(fields[0])
+    arrays = [f.transpose(*place.dims).compute() for f in fields]
+    if limits is None:
+        values = np.concatenate([a.values.ravel() for a in arrays])
+        limits = colour_limits(values, np.empty(0))
+    cells = [divmod(k, 3) for k in range(len(arrays))]
+    figure, panels = lay_out(axes, cells, _WIDTH - 0.5 * (len(arrays) > 1), _height(place))
+    artist = None
+    for k, (ax, array, title) in enumerate(zip(panels, arrays, titles, strict=True)):
+        if place.kind == "line":
+            draw_curve(panel(ax)[1], place, array.values, limits, label)
+        else:
+            artist = draw_field(ax, place, array, limits, cmap, coastlines)
+            ax.label_outer()
+            if dots:
+                draw_dots(ax, dots[k], artist)
+        entitle(ax, _dated(title, array))
+    if artist is not None:
+        add_bar(artist, panels, limits.extend, label)
+    return figure
+
+
+def _dated(title: str, array: xr.DataArray) -> str:
+    when = slice_of(array)
+    return f"{title}, {when}" if when else title
+
+
+def _height(place: Place) -> float:
+    """Return the height in inches of a panel of the shape of a map."""
+    if place.kind == "line":
+        return 3.2
+    return float(np.clip((_WIDTH - 1.3) * place.ratio + 0.8, 2.2, 8.0))
+
+
+def _two_panels(ax: Any, place: Place) -> tuple[Figure, Sequence[Axes]]:
     """Return the figure and the two axes of a map, of the shape of the grid if they are new."""
     if ax is None:
-        width = 4.6
-        height = np.clip((width - 1.3) * _extent_ratio(grid) + 0.8, 2.2, 8.0)
-        figure = new_figure(2 * width, float(height))
+        figure = new_figure(2 * _WIDTH, _height(place))
         ax = list(figure.subplots(1, 2, sharex=True, sharey=True))
     elif not hasattr(ax, "__len__") or len(ax) != 2:
         found = len(ax) if hasattr(ax, "__len__") else shown(ax)
@@ -107,30 +211,6 @@ def _panels(ax: Sequence[Axes] | None, grid: xr.DataArray) -> tuple[Figure, Sequ
     for each in ax:
         tidy(each)
     return cast("Figure", ax[0].figure), ax
-
-
-def _draw_map(
-    ax: Axes,
-    cells: xr.DataArray,
-    limits: Limits,
-    cmap: str,
-    label: str,
-) -> QuadMesh:
-    """Draw one panel: coloured cells, axes in their units, a colour bar."""
-    y, x = (cells[dim] for dim in cells.dims)
-    low, high, extend = limits
-    mesh = ax.pcolormesh(x.values, y.values, cells.values, shading="nearest", rasterized=True)
-    mesh.set(cmap=cmap, clim=(low, high))
-    ax.set_aspect(_aspect(y))
-    ax.use_sticky_edges = False
-    ax.margins(0.03)
-    label_axes(ax, _axis_label(x), _axis_label(y))
-    ax.label_outer()
-    bar = ax.figure.colorbar(mesh, ax=ax, extend=extend, shrink=0.8, aspect=30, pad=0.02)
-    bar.set_label(label, fontsize=LABEL, color=INK)
-    bar.ax.tick_params(labelsize=TICK, colors=INK, length=3, width=0.6)
-    bar.outline.set_visible(False)
-    return mesh
 
 
 def _find_variable(prediction: xr.Dataset, variable: str | None) -> xr.DataArray:
@@ -144,29 +224,6 @@ def _find_variable(prediction: xr.Dataset, variable: str | None) -> xr.DataArray
     if variable is not None and variable not in names:
         raise ValueError(f"No variable {variable!r} with a dim 'quantile'. Choose from {names}.")
     return prediction[names[0] if variable is None else variable]
-
-
-def _find_horizontal(array: xr.DataArray) -> tuple[str, str]:
-    """Return the names of the vertical and the horizontal axis of the map."""
-    dims = [str(dim) for dim in array.dims if dim != "quantile"]
-    if len(dims) != 2:
-        raise ValueError(
-            f"A map needs the dim 'quantile' and two others, found {list(array.dims)}. Select one "
-            "entry along the rest, e.g. `prediction.isel(time=0)`."
-        )
-    _check_numbers(array, *(array[name] for name in ("quantile", *dims)))
-    first = array[dims[0]].attrs if dims[0] in array.coords else {}
-    is_x = first.get("axis") == "X" or first.get("standard_name") == "longitude"
-    return (dims[1], dims[0]) if is_x else (dims[0], dims[1])
-
-
-def _check_numbers(*arrays: xr.DataArray) -> None:
-    for array in arrays:
-        if array.dtype.kind not in "iuf" or not array.size:
-            raise ValueError(
-                f"{array.name!r} has {array.size} entries of dtype {array.dtype}; a "
-                "map needs numbers."
-            )
 
 
 def _check_mask(mask: xr.DataArray | None, array: xr.DataArray) -> None:
@@ -197,60 +254,3 @@ def _median_and_band(array: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, f
         )
     band = array.isel(quantile=high, drop=True) - array.isel(quantile=low, drop=True)
     return array.isel(quantile=middle, drop=True), band, float(levels[high] - levels[low])
-
-
-def _find_dots(sites: xr.Dataset | None, name: str, x: str, y: str) -> list[FloatArray]:
-    """Return the coordinates and the values of the sites where the variable is known."""
-    if sites is None:
-        return [np.empty(0)] * 3
-    if not isinstance(sites, xr.Dataset):
-        raise TypeError(f"`sites` must be a Dataset with {name!r}, found {shown(sites)}.")
-    missing = [each for each in (name, x, y) if each not in sites.variables]
-    if missing:
-        raise ValueError(f"`sites` lacks {missing}; found {sorted(map(str, sites.variables))}.")
-    _check_numbers(*(sites[each] for each in (name, x, y)))
-    arrays = xr.broadcast(*(sites[each].reset_coords(drop=True) for each in (x, y, name)))
-    columns = [np.asarray(array.values, np.float64).ravel() for array in arrays]
-    known = np.isfinite(columns[2])
-    return [column[known] for column in columns]
-
-
-def _colour_limits(cells: FloatArray, dots: FloatArray) -> Limits:
-    """Return limits of a colour scale, and on which sides values lie beyond them.
-
-    Extremes are left out, more of the dots (which are noisier) than of the cells: they would
-    flatten the colours of the rest.
-    """
-    cells, dots = cells[np.isfinite(cells)], dots[np.isfinite(dots)]
-    if not cells.size:
-        raise ValueError("Nothing to draw: every cell is NaN or masked.")
-    low, high = np.quantile(cells, [0.005, 0.995]).tolist()
-    if dots.size:
-        low = min(low, float(np.quantile(dots, 0.02)))
-        high = max(high, float(np.quantile(dots, 0.95)))
-    if not high > low:
-        return low - 0.5, low + 0.5, "neither"
-    values = np.concatenate([cells, dots])
-    below, above = bool(values.min() < low), bool(values.max() > high)
-    if below and above:
-        return low, high, "both"
-    return low, high, "min" if below else "max" if above else "neither"
-
-
-def _aspect(y: xr.DataArray) -> float:
-    """Return the stretch that makes distances equal on both axes, also in degrees."""
-    if str(y.attrs.get("units", "")).startswith("degree"):
-        return float(1 / np.cos(np.deg2rad(y.mean())))
-    return 1.0
-
-
-def _extent_ratio(grid: xr.DataArray) -> float:
-    y, x = (grid[dim] for dim in grid.dims)
-    spans = [float(np.ptp(axis.values)) or 1.0 for axis in (y, x)]
-    return _aspect(y) * spans[0] / spans[1]
-
-
-def _axis_label(axis: xr.DataArray) -> str:
-    units = shown_units(axis)
-    name = str(axis.attrs.get("long_name", axis.name))
-    return f"{name}, {units}" if units else name

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, cast
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import xarray as xr
 
 from xcopula.warn import shown
@@ -19,21 +22,38 @@ __all__ = [
     "INK",
     "LABEL",
     "LIGHT",
+    "PROBABILITY",
     "TICK",
     "TITLE",
+    "VALUE",
+    "WARM",
+    "WIDTH",
+    "add_bar",
+    "add_legend",
+    "add_note",
+    "add_shared_legend",
+    "amount",
+    "entitle",
     "label_axes",
+    "lay_out",
     "name_of",
     "new_figure",
     "panel",
     "shown_units",
     "tidy",
+    "with_units",
 ]
 
 INK = "#222222"
 FAINT = "#8a8a8a"
 ACCENT = "#31688e"
 LIGHT = "#9db8cc"
+WARM = "#d55e00"  # everyone can tell it from the blue
 TITLE, LABEL, TICK = 10.0, 9.0, 8.0  # font sizes in points
+# Colour maps that grow lighter or darker all the way. What is unlikely stays pale.
+VALUE, WIDTH, PROBABILITY = "viridis", "magma", "YlGnBu"
+
+Cell = tuple[int, int]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -57,6 +77,41 @@ def panel(ax: Axes | None) -> tuple[Figure, Axes]:
     return cast("Figure", ax.figure), ax
 
 
+def lay_out(
+    axes: Any, cells: Sequence[Cell], width: float, height: float
+) -> tuple[Figure, list[Axes]]:
+    """Return the figure and the axes of several panels.
+
+    Parameters
+    ----------
+    axes : Axes, sequence of Axes, or None
+        Where to draw; a new figure if None.
+    cells : sequence of (row, column)
+        Where each panel stands in a new figure.
+    width, height : float
+        Of one panel of a new figure, in inches.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer axes than panels.
+    """
+    if axes is None:
+        rows, columns = (max(c) + 1 for c in zip(*cells, strict=True))
+        figure = new_figure(width * columns, height * rows)
+        grid = figure.add_gridspec(rows, columns)
+        axes = [figure.add_subplot(grid[cell]) for cell in cells]
+    found = np.ravel(np.asarray(axes, dtype=object)).tolist()
+    if len(found) != len(cells):
+        raise ValueError(
+            f"`axes` must be {len(cells)} axes, one for each panel, found {len(found)}. "
+            "Leave it out for a new figure."
+        )
+    for ax in found:
+        tidy(ax)
+    return cast("Figure", found[0].figure), found
+
+
 def tidy(ax: Axes) -> None:
     """Give axes the looks of all figures."""
     if not hasattr(ax, "tick_params"):
@@ -72,15 +127,79 @@ def label_axes(ax: Axes, x: str, y: str) -> None:
     ax.set_ylabel(y, fontsize=LABEL, color=INK)
 
 
+def entitle(ax: Axes, text: str) -> None:
+    """Write a title at the left of a panel, in several lines if it is longer than the panel."""
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    letters = max(int(inches * 72.0 / (0.47 * TITLE)), 20)
+    ax.set_title(textwrap.fill(text, letters), fontsize=TITLE, color=INK, loc="left")
+
+
+def add_legend(ax: Axes, loc: str) -> None:
+    """Say what the marks of a panel are."""
+    legend = ax.legend(frameon=True, fontsize=TICK, loc=loc, labelcolor=INK, borderpad=0.3)
+    legend.get_frame().set(facecolor="white", edgecolor="none", alpha=0.8)
+
+
+def add_shared_legend(figure: Figure, ax: Axes) -> None:
+    """Say above a new figure what the marks of all its panels are, as they are in one of them."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=len(labels) if figure.get_figwidth() > 6.0 else 2,
+        frameon=False,
+        fontsize=TICK,
+        labelcolor=INK,
+    )
+
+
+def add_note(ax: Axes, text: str, loc: str = "lower right") -> None:
+    """Write a remark in a corner of a panel."""
+    low, right = loc.startswith("lower"), loc.endswith("right")
+    ax.text(
+        0.98 if right else 0.02,
+        0.02 if low else 0.98,
+        text,
+        transform=ax.transAxes,
+        ha="right" if right else "left",
+        va="bottom" if low else "top",
+        fontsize=TICK - 0.5,
+        color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
+    )
+
+
+def add_bar(artist: Any, axes: Sequence[Axes], extend: str, label: str) -> None:
+    """Draw the colour bar of an artist beside its panel, or beside several."""
+    bar = axes[0].figure.colorbar(artist, ax=axes, extend=extend, shrink=0.8, aspect=30, pad=0.02)
+    bar.set_label(label, fontsize=LABEL, color=INK)
+    bar.ax.tick_params(labelsize=TICK, colors=INK, length=3, width=0.6)
+    bar.outline.set_visible(False)
+
+
 def name_of(array: xr.DataArray) -> str:
     """Return the long name of a variable, or its name, with a capital."""
     text = str(array.attrs.get("long_name", array.name or ""))
     return text[:1].upper() + text[1:]
 
 
-def shown_units(array: xr.DataArray) -> str:
-    """Return the units for the eye: ``mg kg-1`` as mg kg with a raised -1, degrees as a circle."""
-    units = str(array.attrs.get("units", ""))
-    if units.startswith("degree"):
+def shown_units(units: object) -> str:
+    """Return units for the eye: ``mg kg-1`` as mg kg with a raised -1, degrees as a circle."""
+    text = str(units)
+    if re.fullmatch(r"deg(ree)?s?[_ ]?(c|celsius)", text.lower()):
+        return "°C"
+    if text.startswith("degree"):
         return "°"
-    return "" if units == "1" else re.sub(r"(?<=[A-Za-z])(-?\d+)\b", r"$^{\1}$", units)
+    return "" if text == "1" else re.sub(r"(?<=[A-Za-z])(-?\d+)\b", r"$^{\1}$", text)
+
+
+def amount(number: float, units: object) -> str:
+    """Return a number with its units, which no line break takes apart."""
+    return f"{number:g} {shown_units(units)}".rstrip().replace(" ", "\u00a0")
+
+
+def with_units(name: str, units: object) -> str:
+    """Return a name with its units, where there are any."""
+    text = shown_units(units)
+    return f"{name}, {text}" if text else name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.process import outcome
 from xcopula.warn import shown
+
+if TYPE_CHECKING:
+    from xcopula.plot.of_posterior import PosteriorPlots
 
 __all__ = ["Posterior", "check_levels"]
 
@@ -200,6 +203,13 @@ class Posterior:
                 "units": "1",
             },
         )
+
+    @property
+    def plot(self) -> PosteriorPlots:
+        """Pictures of the posterior: ``posterior.plot.map()``, ``exceedance``, ``information``."""
+        from xcopula.plot.of_posterior import PosteriorPlots
+
+        return PosteriorPlots(self)
 
     def _value_attrs(self) -> dict[str, Any]:
         return {k: self.attrs[k] for k in _KEPT if k in self.attrs}
