@@ -11,8 +11,9 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -20,6 +21,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import worlds
+import xarray as xr
+from growth import cpu, growth
 
 import xcopula
 from xcopula.kernels import KERNELS
@@ -27,15 +30,10 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Normal
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact, Neighbours
+from xcopula.solvers.terms import evaluate_terms
 
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "large"
 GIVEN = {"marginals": "lognormal", "kernels": "matern32"}
-
-
-def cpu(call: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
-    """Return the result of a call and the seconds of processors that it took."""
-    began = time.process_time()
-    result = call(*arguments, **options)
-    return result, time.process_time() - began
 
 
 def setting(values: int, tasks: int, groups: tuple[InputGroup, ...] = (InputGroup(2),)) -> Any:
@@ -131,36 +129,14 @@ def one_fit(name: str, values: int) -> None:
     """Fit once, and print seconds and memory."""
     _, variables, options = FITS[name]
     data = worlds.scattered(0, values // variables, variables).data
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     _fit(worlds.scattered(1, 500).data, **GIVEN)  # compiled loops are loaded
     _, seconds = cpu(_fit, data, **options)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"{seconds:8.1f}{max(peak, before) / 1024:7.0f}")
+    print(f"{seconds:8.1f}{_peak():7.0f}")
 
 
 def _fit(data: Any, **options: Any) -> Any:
     first, *rest = data.data_vars
     return xcopula.fit(data, first, rest, **options)
-
-
-def growth(quick: bool) -> None:
-    """Print seconds of a fit of one variable against the number of values."""
-    print(f"{'values':>9}{'neighbours':>12}{'exact':>9}{'fitc':>9}")
-    sizes = (1_000, 2_000) if quick else (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-    for values in sizes:
-        data = worlds.scattered(0, values).data
-        row = f"{values:9d}"
-        for options, most in (
-            ({"solver": "neighbours"}, np.inf),
-            ({"solver": "exact"}, 3_000),
-            ({"method": "fitc"}, 10_000),
-        ):
-            if values > most:
-                row += f"{'-':>9}"
-                continue
-            _, seconds = cpu(_fit, data, **{"method": "full", **options, **GIVEN})
-            row += f"{seconds:{12 if most == np.inf else 9}.1f}"
-        print(row, flush=True)
 
 
 def accuracy(quick: bool) -> None:
@@ -214,6 +190,49 @@ def _codes_of_sites(data: Any) -> np.ndarray:
     return np.round(data["y"].values, 6) + 1j * np.round(data["x"].values, 6)
 
 
+SIDES = {"quick": (120, 240), "full": (1_000, 3_162)}
+CHUNK = 500
+
+
+def memory_of_grids(quick: bool) -> None:
+    """Print peak memory and speed of predictions to Zarr, each grid in a process of its own."""
+    print(
+        f"{'cells':>10}{'CPU s':>8}{'cells/s':>9}{'MB before':>11}{'MB peak':>9}{'MB on disk':>12}"
+    )
+    for side in SIDES["quick" if quick else "full"]:
+        size = "2000" if quick else "50000"
+        command = [sys.executable, __file__, "one-grid", "--side", str(side), "--values", size]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        print(done.stdout.rstrip(), flush=True)
+
+
+def one_grid(values: int, side: int) -> None:
+    """Predict quantiles on a grid to Zarr block by block, and print what it took."""
+    import dask
+
+    data = worlds.scattered(0, values).data
+    model = _fit(data, solver="neighbours", **GIVEN)
+    axis = np.linspace(0.0, 100.0, side)
+    km = {"units": "km"}
+    grid = xr.Dataset(coords={"y": ("y", axis, km), "x": ("x", axis, km)})
+    model.predict(grid.isel(x=slice(0, 20), y=slice(0, 20)))  # compiled loops are loaded
+    before = _peak()
+    with tempfile.TemporaryDirectory() as folder, dask.config.set(scheduler="synchronous"):
+        path = Path(folder) / "prediction.zarr"
+        out = model.predict(grid, chunks=CHUNK)
+        _, seconds = cpu(out.to_zarr, path, consolidated=False)
+        written = sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) / 1e6
+    print(
+        f"{side * side:10d}{seconds:8.1f}{side * side / seconds:9.0f}{before:11.0f}"
+        f"{_peak():9.0f}{written:12.0f}"
+    )
+
+
+def _peak() -> float:
+    """Return the most memory that this process has held so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def threads(quick: bool) -> None:
     """Print the wall time of a likelihood on one and on two cores."""
     process, theta, sample = setting(6_000 if quick else 200_000, 3)
@@ -234,29 +253,68 @@ def threads(quick: bool) -> None:
     print(f"two cores {found[1][0] / found[2][0]:.2f} x one; the value moves by {change:.1e}")
 
 
+def effects(quick: bool) -> None:
+    """Print the expected log-likelihood that neighbours lose where effects are averages of many.
+
+    Values are an effect of the place, an effect of the date, and noise of 70 % of the variance. The
+    loss is the Kullback-Leibler divergence to the exact density, in nats.
+    """
+    places, dates = (20, 5) if quick else (67, 8)
+    rng = np.random.default_rng(0)
+    groups = InputGroup(2), InputGroup(1)
+    covariance = Covariance((KERNELS["matern32"],), groups, structures=2)
+    process = Process(covariance, (Normal(0.0, 1.0),))
+    own = np.zeros(covariance.size)
+    covariance.part(own, "length")[:, :, 0] = np.log([[0.012, 1.1], [2.7, 0.06]])
+    covariance.part(own, "logit")[:] = np.log([[0.17 / 0.7], [0.13 / 0.7]])
+    theta = process.join(own)
+    sites = np.repeat(rng.uniform(size=(places, 2)), dates, axis=0)
+    points = np.column_stack([sites, np.tile(np.linspace(0.0, 1.0, dates), places)])
+    sample = Sample.of([points], [rng.normal(size=len(points))])
+    none = np.zeros(sample.size)
+    factor = Exact().condition(process, sample, None, theta).factor
+    exact = float(np.log(np.diagonal(factor)).sum())
+    print(f"{sample.size} values, {'neighbours':>12}{'nats lost':>11}")
+    for most in (10, 20, 40) if quick else (20, 40, 80, 160, 320):
+        graph = Neighbours(most).prepare(process, theta, sample).graph
+        each = evaluate_terms(process, sample, graph, theta, none, gradient=False).each
+        print(f"{most:24d}{0.5 * each[:, 1].sum() - exact:11.2f}", flush=True)
+
+
 STAGES = {
     "terms": times_of_terms,
     "cells": times_of_cells,
     "threads": threads,
     "accuracy": accuracy,
     "fits": times_of_fits,
-    "growth": growth,
+    "grids": memory_of_grids,
+    "effects": effects,
 }
 
 
 def main() -> None:
+    names = ", ".join([*STAGES, "growth"])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small samples")
     parser.add_argument("--name", help=argparse.SUPPRESS)
     parser.add_argument("--values", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("stage", nargs="*", help=f"of {', '.join(STAGES)}; all by default")
+    parser.add_argument("--side", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, help="where growth writes; docs/large by default")
+    parser.add_argument("--gpboost", default=sys.executable, help="a Python that has GPBoost")
+    parser.add_argument("stage", nargs="*", help=f"of {names}; all by default")
     asked = parser.parse_args()
     if asked.stage == ["one-fit"]:
         one_fit(asked.name, asked.values)
         return
-    for name in asked.stage or STAGES:
+    if asked.stage == ["one-grid"]:
+        one_grid(asked.values, asked.side)
+        return
+    for name in asked.stage or [*STAGES, "growth"]:
         print(f"\n== {name}")
-        STAGES[name](asked.quick)
+        if name == "growth":
+            growth(asked.quick, asked.out or DOCS, asked.gpboost)
+        else:
+            STAGES[name](asked.quick)
 
 
 if __name__ == "__main__":

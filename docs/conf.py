@@ -18,7 +18,14 @@ myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 numpydoc_show_class_members = False
 autodoc_typehints = "none"
-exclude_patterns = ["data", "colorado/*.md", "report/*.md", "satellite/*.md", "transduction/*.md"]
+exclude_patterns = [
+    "data",
+    "colorado/*.md",
+    "large/*.md",
+    "report/*.md",
+    "satellite/*.md",
+    "transduction/*.md",
+]
 
 html_theme = "furo"
 html_title = f"xcopula {release}"

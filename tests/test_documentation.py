@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import doctest
-import importlib
+import importlib.util
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -18,6 +18,9 @@ pytest.importorskip("matplotlib.pyplot")
 ROOT = Path(__file__).parent.parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 OTHERS = "# your own data"  # a block that begins so reads data that we do not have
+# A block that begins so needs these packages, and is compiled only where one is missing.
+GEO = "# with xcopula[geo]"
+NEEDED = ("pyproj", "shapely", "geopandas", "rioxarray")
 
 # Pages whose fits are too long for a test: their blocks are compiled only.
 LONG = {
@@ -122,6 +125,8 @@ def test_pages(name):
     namespace: dict[str, Any] = {"__name__": "xcopula_page"}
     for block in blocks(page):
         run = name not in LONG and not block.code.startswith(OTHERS)
+        if block.code.startswith(GEO):
+            run = run and all(map(importlib.util.find_spec, NEEDED))
         run_block(page, block, namespace, run=run)
 
 

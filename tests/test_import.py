@@ -22,6 +22,9 @@ HEAVY = (
     "matplotlib",
     "cf_xarray",
     "netCDF4",
+    "pyproj",
+    "shapely",
+    "geopandas",
 )
 
 

@@ -505,13 +505,14 @@ row("model None of the accessor", lambda w: w.target.mtcopula.predict(None), Typ
 
 # Quantiles, thresholds, variables. -------------------------------------------------------------
 LEVELS = ["a", "", "0.5", b"0.5", None, 0, 1, -0.1, 1.5, 95, NAN, INF, True, 1j, [], [NAN], [[0.5]], [0.1, "a"], [[0.1], [0.2, 0.3]], {}, {0.5}, np.datetime64("2000")]
-each("quantiles {}", LEVELS, lambda w, q: w.both.predict(w.target, q), ValueError, "Quantile levels must lie strictly between 0 and 1, found .*Give fractions")
+each("quantiles {}", [q for q in LEVELS if not isinstance(q, str)], lambda w, q: w.both.predict(w.target, q), ValueError, "Quantile levels must lie strictly between 0 and 1, found .*Give fractions")
+each("quantiles {}", [q for q in LEVELS if isinstance(q, str)], lambda w, q: w.both.predict(w.target, q), TypeError, "`quantiles` must be numbers .*found .*pass `variable=")
 row("quantiles of a generator", lambda w: w.both.predict(w.target, (q for q in [0.5])), ValueError, "strictly between")
 each("quantiles {}", [[0.9, 0.1], [0.5, 0.5], np.array([0.1]), xr.DataArray([0.1, 0.2]), 1e-320], lambda w, q: w.both.predict(w.target, q), WORKS)
 each("interval {}", ["a", None, 0, 1, 90, NAN, []], lambda w, q: w.posterior.interval(q), ValueError, "strictly between 0 and 1")
 row("interval of two levels", lambda w: w.posterior.interval([0.5, 0.9]), ValueError, "`level` must be one number, found .*for each level")
 THRESHOLDS = ["a", "3", None, NAN, [NAN], [], [[1.0]], [1, "a"], True, 1j, {}, {1.0}, np.datetime64("2000")]
-each("threshold {}", THRESHOLDS, lambda w, v: w.posterior.exceedance(v), ValueError, "A threshold must be a number or a sequence of numbers, found .*units of 'a'")
+each("threshold {}", THRESHOLDS, lambda w, v: w.posterior.exceedance(v), ValueError, "A threshold must be a number or a sequence of numbers, .*found .*units of 'a'")
 each("cdf of {}", THRESHOLDS[:5], lambda w, v: w.posterior.cdf(v), ValueError, "A threshold must be a number")
 each("threshold {}", [INF, [-INF, 3], range(3), np.float32(2)], lambda w, v: w.posterior.exceedance(v), WORKS)
 NO_NAMES = ["zz", "", 5, [], ["a"], True, NAN, b"a", np.array(["a", "b"]), line()["a"]]

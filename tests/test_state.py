@@ -39,18 +39,21 @@ QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restar
 # Dataclasses and named tuples that hold no state of a fitted or conditioned model.
 WITHOUT_STATE = {
     # on the way to a model: gone when it is there
+    "xcopula.fitting.cost.Estimate": "what a fit was expected to take",
     "xcopula.fitting.fit._Fitting": "the steps of a fit, to be run or recorded",
     "xcopula.fitting.optimiser.Optimum": "where a search ended: the model repeats what counts",
     "xcopula.fitting.request.Request": "what was asked of a fit",
     "xcopula.fitting.alone.Alone": "a variable during step one",
-    "xcopula.fitting.selection.Choice": "laws and kernels during step one",
     "xcopula.fitting.stages.Staged": "where a search ended: the model repeats what counts",
     "xcopula.fitting.steps.Fitted": "the end of the last step: the model repeats it",
     "xcopula.labels.entries.Entries": "a variable while it is read",
     "xcopula.labels.entries.Unread": "a variable before it is read",
     "xcopula.labels.entries._Part": "what one chunk of a variable holds",
     "xcopula.labels.additions.Joined": "old and new data while they are joined",
+    "xcopula.labels.additions.New": "new data while they are read",
     "xcopula.labels.rows.Rows": "a variable while it is read",
+    "xcopula.labels.buffer.Within": "lists of what is near, made one at a time",
+    "xcopula.fitting.selection.Choice": "what may be chosen for a variable, while it is",
     "xcopula.labels.coordinates.extent.Extent": "how far a coordinate reaches, while it is read",
     "xcopula.labels.coordinates.cycles.Recurring": "what `cycle` returns, to name a coordinate",
     "xcopula.labels.coordinates.discovery._Source": "coordinates while they are looked for",
@@ -600,7 +603,7 @@ class TestTypes:
             {"attrs": {"k": Typed(number=1.0)}, "anything": [object()]},
             {"kernel": RationalQuadratic(), "kind": Logistic},
         ],
-        ids=str,
+        ids=lambda values: "-".join(values) or "none",
     )
     def test_what_fits(self, values):
         """An integer may stand for a number."""

@@ -138,7 +138,7 @@ class TestInformation:
         assert found.name == "information"
         assert "Cd" in found.attrs["long_name"]
         for name in ("x", "y"):
-            xr.testing.assert_identical(found[name], field[name])
+            xr.testing.assert_equal(found[name], field[name])
         assert (found >= 0.0).all()
         assert (found.max(["x", "y"]) > 0.0).all()
         columns = fitted.coordinates.to_columns(

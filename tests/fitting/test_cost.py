@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import tracemalloc
 
@@ -11,10 +12,12 @@ import xarray as xr
 
 import xcopula
 from xcopula.errors import CostError
-from xcopula.fitting.cost import check_cost
+from xcopula.fitting.cost import Estimate, check_cost, count_candidates
+from xcopula.kernels import KERNELS
 from xcopula.labels.observations import observe
+from xcopula.marginals import MARGINALS
 from xcopula.methods import METHODS, Committee, Full, Sparse, Transductive
-from xcopula.solvers import Exact
+from xcopula.solvers import Exact, Neighbours
 from xcopula.solvers.cost import machine_memory
 
 SOLVER = Exact()
@@ -55,11 +58,69 @@ class TestEstimates:
             cost = method.cost(SOLVER, [100, 200])
             assert cost.bytes > 0
             assert cost.hours > 0
-            assert "GB and" in cost.describe()
 
     def test_memory_of_the_machine(self):
         """It is at least a hundred megabytes."""
         assert machine_memory() > 1e8
+
+
+class TestEstimate:
+    def test_candidates(self):
+        """Laws under one kernel, then the other kernels; a recipe of any law has as many."""
+        se, law = KERNELS["se"], MARGINALS["normal"]
+        whole = len(MARGINALS) + len(KERNELS) - 1
+        recipe = xcopula.regress("auto", on="height")
+        assert count_candidates([None, se, None, se], [None, None, law, law]) == [
+            whole,
+            len(MARGINALS),
+            len(KERNELS),
+            1,
+        ]
+        assert count_candidates([se, se], [recipe, xcopula.regress("gamma", on="h")]) == [
+            len(MARGINALS),
+            1,
+        ]
+
+    def test_step_one_counts(self):
+        """Ten candidates of a small variable take most of the time; none takes none."""
+        one = Estimate.of(Full(), SOLVER, [500], [1])
+        ten = Estimate.of(Full(), SOLVER, [500], [10])
+        assert ten.alone == pytest.approx(10 * one.alone)
+        assert ten.together == one.together
+        assert ten.hours == pytest.approx((ten.alone + ten.together) / 3600.0)
+        assert ten.alone > ten.together
+        assert Estimate.of(Full(), SOLVER, [500], [0]).alone == 0.0
+
+    def test_step_one_sees_a_part_of_many_values(self):
+        """Beyond that it costs no more, whatever the solver."""
+        for solver, size in ((SOLVER, 2000), (Neighbours(), 4000)):
+            some, all_ = (Estimate.of(Full(), solver, [n], [10]) for n in (size, 10 * size))
+            assert some.alone == all_.alone
+            assert Estimate.of(Full(), solver, [size // 2], [10]).alone < some.alone
+
+    @pytest.mark.parametrize(
+        ("estimate", "words"),
+        [
+            (Estimate(1.5e9, 3600.0, 3600.0), "about 1.5 GB and 2 hours"),
+            (Estimate(3.21e8, 60.0, 120.0), "about 320 MB and 3 minutes"),
+            (Estimate(0.0, 1.5, 2.5), "about 0 MB and 4 seconds"),
+        ],
+    )
+    def test_words(self, estimate, words):
+        """In units that keep the numbers small."""
+        assert estimate.describe() == words
+
+    def test_is_told(self, year, caplog):
+        """At INFO, both steps apart, before the fit starts."""
+        few = observe(year.isel(time=slice(0, 3)), ["v"])
+        with caplog.at_level("INFO", logger="xcopula"):
+            check_cost(few, Full(), SOLVER, 1.0, [None], [None])
+        (line,) = [r.getMessage() for r in caplog.records if "values:" in r.getMessage()]
+        assert re.search(
+            r"'full' on \[180\] values: about .* MB and .* seconds on one core \(each variable "
+            r"alone .* seconds, all together .* seconds\)",
+            line,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +146,7 @@ class TestCheck:
             with pytest.raises(
                 CostError,
                 match=rf"method='{method}' with solver='exact' on 21,900 values .* GB and .* hours."
-                r" The limits are.*Use solver='neighbours', .*\(about .* minutes\); or .*"
+                r" The limits are.*Use solver='neighbours', .*\(about .* seconds\); or .*"
                 r"method='fitc' \(about .*\), .*inducing.*thin=\{'time': 7\}.*max_hours=None",
             ):
                 xcopula.fit(year, "v", method=method, solver="exact")
@@ -111,14 +172,14 @@ class TestCheck:
 
     def test_no_limit_passes(self, year):
         """Without a limit nothing is refused, and nothing is fitted here."""
-        check_cost(observe(year, ["v"]), Full(), SOLVER, None)
+        check_cost(observe(year, ["v"]), Full(), SOLVER, None, [None], [None])
 
     def test_the_limit_is_in_hours(self, year):
         """A small limit refuses what a large one lets pass."""
         few = observe(year.isel(time=slice(0, 30)), ["v"])
-        check_cost(few, Full(), SOLVER, 1000.0)
+        check_cost(few, Full(), SOLVER, 1000.0, [None], [None])
         with pytest.raises(CostError, match=r"on 1,800 values .*1e-06 hours \(`max_hours`\)"):
-            check_cost(few, Full(), SOLVER, 1e-6)
+            check_cost(few, Full(), SOLVER, 1e-6, [None], [None])
 
     def test_memory_counts_too(self, year, monkeypatch):
         """What does not fit into memory is refused, however fast it would be."""
@@ -130,9 +191,9 @@ class TestCheck:
             monkeypatch.setattr("xcopula.fitting.cost.machine_memory", lambda memory=memory: memory)
             if refused:
                 with pytest.raises(CostError, match="The limits are"):
-                    check_cost(few, Full(), SOLVER, 1000.0)
+                    check_cost(few, Full(), SOLVER, 1000.0, [None], [None])
             else:
-                check_cost(few, Full(), SOLVER, 1000.0)
+                check_cost(few, Full(), SOLVER, 1000.0, [None], [None])
 
     @pytest.mark.parametrize(
         ("hours", "error"),

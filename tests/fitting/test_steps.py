@@ -22,7 +22,8 @@ from xcopula.marginals import Exponential, LogNormal
 from xcopula.methods import Full, Transductive
 from xcopula.model import CopulaModel
 from xcopula.process import Process, Targets
-from xcopula.solvers import Exact
+from xcopula.solvers import Exact, Neighbours
+from xcopula.solvers.neighbours import Local
 
 QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
 # The function of the same name hides the module.
@@ -349,6 +350,34 @@ def test_points_of_a_method_are_located(metals):
     nickel = sample.task(1).start  # known at all sites
     np.testing.assert_array_equal(anchors.sites, sample.sites[[nickel, nickel + 3]])
     np.testing.assert_allclose(anchors.inputs, sample.inputs[:, [nickel, nickel + 3]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", [Transductive, Full])
+def test_laws_are_judged_by_the_default_number_for_predictions(metals, monkeypatch, method):
+    """More observations for each cell make maps smoother: a fit does not pay for them."""
+    monkeypatch.setattr(steps, "_MOST_LEFT_OUT", 20)
+    monkeypatch.setattr(steps, "_MOST_IN_GAPS", 5)
+    asked = []
+    original = Local.left_out
+
+    def left_out(self, *arguments):
+        asked.append(self.solver)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Local, "left_out", left_out)
+    given = {"kernels": "matern32", "restarts": 0, "method": method()}
+    given["marginals"] = {"Ni": "lognormal"}
+    fits = {
+        many: xcopula.fit(metals, "Cd", "Ni", solver=Neighbours(12, many, False), **given)
+        for many in (30, 250)
+    }
+    assert len(fits[30].law_trials) > 1, "one law: the test proves nothing"
+    assert set(asked) == {Neighbours(12, None, False)}
+    assert fits[30].law_trials == fits[250].law_trials
+    for many, model in fits.items():
+        assert model.solver == Neighbours(12, many, False)  # as it was asked for
+        (gaussian, *_) = getattr(model.conditioned, "models", (model.conditioned,))
+        assert f"predicted from {many}" in gaussian.describe()[0]
 
 
 @pytest.mark.parametrize("method", [Transductive, Full])

@@ -7,12 +7,12 @@ import pytest
 import reference
 
 from xcopula.jit.choice import pick, thin
-from xcopula.kernels.assembly import ready, scaled_inputs
+from xcopula.kernels.assembly import cross, ready, scaled_inputs
 
 RNG = np.random.default_rng
 
 
-def picked(process, theta, sample, points, sites, task, candidates, least, most):
+def picked(process, theta, sample, points, sites, task, candidates, least, most, each=0):
     """Call the compiled loop; return a list of neighbours for each point."""
     state = ready(process.state(theta))
     out = np.zeros((len(candidates), most), np.int32)
@@ -27,19 +27,26 @@ def picked(process, theta, sample, points, sites, task, candidates, least, most)
         sample.offsets,
         state,
         least,
+        each,
         out,
         counts,
     )
     return [row[:count].tolist() for row, count in zip(out, counts, strict=True)]
 
 
-def best(key, owner, least, most):
-    """Return which candidates are kept: the best ``least`` of each task, then the best of all."""
+def best(key, owner, least, most, parts=(), each=0):
+    """Return which candidates are kept: the best ``least`` of each task, then the best of all.
+
+    Between them, the best ``each`` by every part of the covariance.
+    """
     ranked = sorted(key, key=lambda j: -key[j])
     kept: list[int] = []
     for j in ranked:
         if sum(owner[i] == owner[j] for i in kept) < least and len(kept) < most:
             kept.append(j)
+    for part in parts:
+        others = sorted((j for j in key if j not in kept), key=lambda j: -abs(part[j]))
+        kept += others[: min(each, most - len(kept))]
     kept += [j for j in ranked if j not in kept][: most - len(kept)]
     return sorted(kept)
 
@@ -68,6 +75,36 @@ class TestPick:
             for r, i in enumerate(own):
                 key = {int(j): dense[i, j] for j in candidates[r] if j >= 0}
                 assert found[r] == best(key, tasks, least, 7)
+
+    @pytest.mark.parametrize("least", [0, 2])
+    @pytest.mark.parametrize("each", [1, 2, 5])
+    def test_some_of_every_structure(self, least, each):
+        """By its own part of the covariance, whatever the others say."""
+        process, sample, theta, _ = reference.example("groups", sizes=(16, 13))
+        covariance = process.covariance
+        tasks = np.repeat(np.arange(sample.tasks), sample.sizes)
+        inputs, _ = reference.parts(sample)
+        dense = np.abs(reference.covariance_matrix(covariance, theta, inputs))
+        state = ready(process.state(theta))
+        x = scaled_inputs(sample.inputs, state)
+        own = np.arange(sample.sizes[0])
+        parts = []
+        for q in range(2):
+            one = np.zeros_like(state.amplitudes)
+            one[q] = state.amplitudes[q]
+            one = state._replace(amplitudes=one)
+            parts.append(
+                cross(one, x[:, own], sample.sites[own], 0, x, sample.sites, sample.offsets,
+                      nugget=False)
+            )  # fmt: skip
+        candidates = np.array([np.setdiff1d(np.arange(sample.size), [i]) for i in own], np.int32)
+        points = np.ascontiguousarray(sample.inputs[:, own])
+        args = process, theta, sample, points, sample.sites[own], 0, candidates, least, 8
+        found, plain = picked(*args, each), picked(*args)
+        for i in own:
+            key = {int(j): dense[i, j] for j in candidates[i]}
+            assert found[i] == best(key, tasks, least, 8, [p[i] for p in parts], each)
+        assert (found != plain) or each < 3  # a few may be the best in any case
 
     def test_a_point_that_is_no_site_shares_no_nugget(self):
         """The nugget counts for candidates at the site of a point, and only there."""

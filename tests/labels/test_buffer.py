@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +14,10 @@ from conftest import METHODS
 from sources import DATES, EAST, daily, stations
 
 import xcopula
-from xcopula.labels.buffer import check_buffer, near_any, within
+from xcopula.labels.buffer import Within, check_buffer, near_any, within
 from xcopula.labels.observations import observe
 from xcopula.process import scores
-from xcopula.solvers import Exact, Neighbours
+from xcopula.solvers import Exact, Neighbours, batches
 
 EARTH = 6371.0
 # With all data as neighbours nothing is approximated.
@@ -91,7 +93,7 @@ class TestWithin:
         expected = brute([away], [distance], rows)
         assert [o.tolist() for o in within(found, rows, {"space": distance})] == expected
         # Both variables are known at the first site.
-        assert 40 in within(found, np.array([0]), {"space": 0.0})[0]
+        assert 40 in next(iter(within(found, np.array([0]), {"space": 0.0})))
 
     def test_on_the_globe(self):
         """In kilometres, whatever the meridian."""
@@ -129,13 +131,20 @@ class TestWithin:
         for days in (1, 2, 3):
             (others,) = within(found, np.array([5]), {"time": float(days)})
             assert others.size == 2 * min(days, 4)
+        # 0.8 - 0.5 is a little more than 0.3.
+        along = 0.1 * np.arange(10)
+        assert along[8] - along[5] > 0.3
+        line = xr.Dataset({"v": ("x", np.sin(along))}, {"x": ("x", along, {"units": "km"})})
+        found = observe(line, ["v"])
+        (group,) = found.coordinates.groups
+        (others,) = within(found, np.array([5]), {group.name: 0.3})
+        assert others.tolist() == [2, 3, 4, 6, 7, 8]
 
 
 @pytest.mark.parametrize("buffer", [{"space": 0.0}, {"space": 300.0}, {"time": 2, "space": 300.0}])
-def test_near_any(buffer, monkeypatch):
-    """All that is within the distance of one of them, and they themselves, batch by batch."""
+def test_near_any(buffer):
+    """All that is within the distance of one of them, and they themselves."""
     seen, rows = observe(daily(), ["level"]), np.array([1, 4, 9, 10, 30])
-    monkeypatch.setattr("xcopula.labels.buffer._BATCH", 2)
     expected = np.zeros(seen.sample.size, bool)
     expected[np.concatenate([rows, *within(seen, rows, buffer)])] = True
     np.testing.assert_array_equal(near_any(seen, rows, buffer), expected)
@@ -235,6 +244,68 @@ class TestOptions:
         for near, far in itertools.pairwise(std):
             assert (far > near - 1e-9).all()
         assert std[-1].mean() > std[0].mean() + 0.1
+
+
+class TestFewListsAtATime:
+    """The lists of what is left out do not lie in memory together."""
+
+    @pytest.fixture
+    def alive(self, monkeypatch):
+        """How many lists were alive at once, at most."""
+        found = {"now": 0, "most": 0, "made": 0}
+        original = Within.__iter__
+
+        def gone():
+            found["now"] -= 1
+
+        def counted(self):
+            for others in original(self):
+                weakref.finalize(others, gone)
+                found["now"] += 1
+                found["made"] += 1
+                found["most"] = max(found["most"], found["now"])
+                yield others
+                del others
+
+        monkeypatch.setattr(Within, "__iter__", counted)
+        return found
+
+    @pytest.mark.parametrize("which", ["alone", "model", "triple"])
+    def test_exact(self, request, alive, which):
+        """One at a time, and the next."""
+        model = replace(request.getfixturevalue(which), solver=Exact())
+        model.loo(buffer=0.5)
+        assert alive["made"] >= 40
+        assert alive["most"] <= 3
+
+    @pytest.mark.parametrize("which", ["alone", "model", "triple"])
+    def test_neighbours(self, request, alive, which, monkeypatch):
+        """A batch of them; and the values do not depend on how large it is."""
+        model = replace(request.getfixturevalue(which), solver=Neighbours(predict=15))
+        expected = model.loo(buffer=0.5)
+        assert alive["made"] >= 40
+        alive["most"] = 0
+        monkeypatch.setattr(batches, "_BATCH_BYTES", 8000)
+        xr.testing.assert_identical(model.loo(buffer=0.5), expected)
+        assert 0 < alive["most"] <= 12
+
+    def test_memory(self, alone, monkeypatch):
+        """Lists of a thousand values take several times what is ever held of them."""
+        rng = np.random.default_rng(0)
+        data = xr.Dataset(
+            {"metal": ("site", np.exp(rng.normal(size=1000)))},
+            {n: ("site", rng.uniform(0.0, 3.0, 1000), {"units": "km"}) for n in ("x", "y")},
+        )
+        model = replace(alone, observations=observe(data, ["metal"]), solver=Neighbours(predict=15))
+        monkeypatch.setattr(batches, "_BATCH_BYTES", 2**17)
+        rows = np.arange(0, 1000, 2)
+        lists = within(model.observations, rows, {"space": 1.5})
+        model.conditioned.left_out(rows[:1], [np.arange(1, 3)])
+        tracemalloc.start()
+        model.conditioned.left_out(rows, lists)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 0.5 * sum(others.nbytes for others in lists)
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"full", "transductive"}))

@@ -290,6 +290,18 @@ class TestEntries:
             assert found.at(found.labels["x"]).tolist() == [0.0, 2.0, 1.0, 2.0]
             assert found.called(2) == "y=1, x=1.0"
 
+    def test_coordinates_as_large_as_the_array_are_kept_at_the_entries_only(self):
+        """Others are kept whole; both are right at the entries, in memory and chunk by chunk."""
+        values = np.array([[1.0, np.nan, np.nan], [np.nan, 5.0, np.nan]])
+        u = np.arange(6.0).reshape(2, 3)
+        coords = {"u": (("y", "x"), u), "t": (("x", "y"), 10.0 * u.T), "x": [0.0, 1.0, 2.0]}
+        array = xr.DataArray(values, dims=("y", "x"), coords=coords)
+        for given_ in (array, array.chunk(x=2), array.chunk(y=1)):
+            found = find_entries({"a": given_})["a"]
+            assert {n: c.size for n, c in found.labels.coords.items()} == {"u": 2, "t": 2, "x": 3}
+            assert found.at(found.labels["u"]).tolist() == [0.0, 4.0]
+            assert found.at(found.labels["t"]).tolist() == [0.0, 40.0]
+
     def test_what_was_found_is_not_looked_for_again(self):
         """Entries are their own."""
         found = find_entries({"a": xr.DataArray(np.arange(3.0), dims="x")})

@@ -248,6 +248,19 @@ class TestErrors:
         sand = fitted.condition(new.assign_coords(soil=("k", ["sand"])))
         assert sand.observations.sample.covariates[0][-1].tolist() == [1.0]
 
+    def test_another_date_of_a_model_without_time(self, sites, grid):
+        """Dates are not mixed; the same model of another date has that date."""
+        days = [sites.assign_coords(time=np.datetime64(f"2024-05-0{k}", "ns")) for k in (1, 2)]
+        options = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+        fitted = xcopula.fit(days[0], "metal", coords=["x", "y"], **options)
+        moved = days[1].assign_coords(x=(days[1]["x"] + 9.0).assign_attrs(sites["x"].attrs))
+        with pytest.raises(CoordinateError, match=r"is of 2024-05-02.*'time'.*Use `with_only`"):
+            fitted.condition(moved)
+        other = fitted.with_only(days[1])
+        assert other.predict(grid)["time"].values == np.datetime64("2024-05-02", "ns")
+        same = moved.assign_coords(time=days[0]["time"])
+        assert fitted.condition(same).observations.sample.size == 80
+
     def test_with_only_needs_every_variable(self, model, sites):
         """A task without a value is no task."""
         with pytest.raises(ValueError, match=r"no value of \['proxy'\]: every variable"):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
+import numpy as np
 import pytest
-from conftest import METHODS
+from conftest import FIXED, METHODS
+
+import xcopula
 
 
 class TestDescription:
@@ -32,7 +36,9 @@ class TestDescription:
         found = model.parameters
         signal = float(found["correlation"].sel(structure=0, task="metal", other="proxy"))
         nugget = float(found["nugget_correlation"].sel(task="metal", other="proxy"))
-        head, row = (line.split() for line in model.summary().splitlines()[-2:])
+        lines = model.summary().splitlines()
+        first = next(k for k, line in enumerate(lines) if "correlation with" in line)
+        head, row = (line.split() for line in lines[first : first + 2])
         assert head == ["correlation", "with", "metal", "signal", "nugget"]
         assert row == ["proxy", f"{signal:+.2f}", f"{nugget:+.2f}"]
 
@@ -57,12 +63,46 @@ class TestDescription:
     def test_names_what_was_maximised_and_the_solver(self, fit_by, method):
         """Pairs maximise a composite likelihood; sparse methods do not use the solver."""
         model = fit_by(method)
-        first, second, third = model.summary().splitlines()[:3]
-        assert first == "Multi-task Gaussian copula process of 'metal' with 'proxy'"
+        lines = model.summary().splitlines()
+        assert lines[0] == "Multi-task Gaussian copula process of 'metal' with 'proxy'"
         solver = "" if method in ("dtc", "fitc", "pitc") else ", solver 'exact'"
-        assert second.startswith(f"  method {method!r}{solver}, coupling ")
+        begins = [f"  method {method!r}{solver}, coupling "]
         what = "composite log-likelihood" if method == "transductive" else "log-likelihood"
-        assert third.startswith(f"  {what} {model.log_likelihood:.2f} with ")
+        begins.append(f"  {what} {model.log_likelihood:.2f} with ")
+        place = next(k for k, line in enumerate(lines) if line.startswith("  method"))
+        for line, begin in zip(lines[place : place + 2], begins, strict=True):
+            assert line.startswith(begin)
+
+    def test_what_a_user_wants_to_know_comes_first(self, model):
+        """The data, then the variables; how it was fitted is at the end, and no costs."""
+        lines = model.summary().splitlines()
+        assert lines[1] == "  100 observations, inputs space(x, y)"
+        assert lines[3].split()[:2] == ["task", "values"]
+        assert "an evaluation takes" not in model.summary()
+        assert lines[-2].startswith("  method")
+
+    def test_the_date_of_the_data(self, sites):
+        """A model of one day says which."""
+        options = {"marginals": "lognormal", **FIXED}
+        for when, shown in (("2020-03-01", "2020-03-01"), ("2020-03-01T06", "2020-03-01 06:00")):
+            data = sites.assign_coords(time=np.datetime64(when, "ns"))
+            text = xcopula.fit(data, "metal", **options).summary()
+            assert f"40 observations of {shown}, inputs" in text
+
+    def test_ranges_of_each_axis_are_in_its_units(self, sites):
+        """With ard, the length along an axis is where its own correlation has fallen so far."""
+        options = {"marginals": "lognormal", **FIXED}
+        stretched = sites.assign_coords(y=(10.0 * sites["y"]).assign_attrs(sites["y"].attrs))
+        model = xcopula.fit(stretched, "metal", ard=True, **options)
+        row = next(x for x in model.summary().splitlines() if x.startswith("  metal "))
+        found = re.search(r"x ([\d.e+]+) km; y ([\d.e+]+) km", row)
+        system, process = model.coordinates, model.process
+        state = process.state(model.theta)
+        length = float(np.exp(process.covariance.part(model.theta, "length").item(0)))
+        for k, text in enumerate(found.groups()):
+            # A step of that many kilometres is one length scale of the kernel.
+            step = float(text) / system.scale[k] / state.scaling[k]
+            assert step == pytest.approx(length, rel=0.01)
 
     @pytest.mark.parametrize("method", METHODS)
     def test_has_no_blank_line_at_its_end(self, fit_by, method):
@@ -81,4 +121,4 @@ class TestDescription:
         assert "leave-one-out CRPS by law" not in model.summary()
         trials = (LawTrial("gev", -3.0, 0.125), LawTrial("gamma", -2.0, 0.25))
         text = dataclasses.replace(model, law_trials=trials).summary()
-        assert text.endswith("\n\n  leave-one-out CRPS by law of metal: gev 0.125, gamma 0.25")
+        assert text.endswith("\n  leave-one-out CRPS by law of metal: gev 0.125, gamma 0.25")

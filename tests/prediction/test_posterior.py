@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 
+import dask
 import numpy as np
 import pytest
 import xarray as xr
 from conftest import METHODS
 from scipy.special import ndtr
+from strategies import raise_if_dask_computes
 
+import xcopula
 from xcopula.prediction.predictor import Predictor
+from xcopula.solvers import Neighbours
 
 
 @pytest.fixture(scope="module", params=["memory", "lazy"])
@@ -34,7 +39,7 @@ class TestPosterior:
         """The median carries no quantile coordinate."""
         median = posterior.median()
         assert "quantile" not in median.coords
-        assert median.name == "metal"
+        assert median.name == "metal_median"
         xr.testing.assert_equal(median, posterior.quantile(0.5).drop_vars("quantile"))
 
     def test_interval(self, posterior):
@@ -111,13 +116,48 @@ class TestPosterior:
         np.testing.assert_allclose(posterior.std(), mean * np.sqrt(np.expm1(v)), rtol=1e-8)
 
     def test_std_has_a_name_of_its_own(self, posterior):
-        """A standard deviation is not the variable: suffix, units, no standard name."""
+        """A standard deviation is not the variable: suffix, units, a modified standard name."""
         std = posterior.std()
         assert std.name == "metal_std"
-        assert std.attrs["units"] == "mg kg-1"
-        assert "standard_name" not in std.attrs
-        assert posterior.mean().name == "metal"
+        assert std.attrs == {
+            "units": "mg kg-1",
+            "standard_name": "metal standard_error",
+            "long_name": "standard deviation of metal in topsoil",
+        }
+        assert posterior.mean().name == "metal_mean"
         assert posterior.mean().attrs["standard_name"] == "metal"
+        assert posterior.mean().attrs["long_name"] == "mean of metal in topsoil"
+
+    def test_results_can_be_merged(self, posterior):
+        """Each has a name that says what it is, and none takes another's place."""
+        merged = xr.merge(
+            [
+                posterior.quantile([0.05, 0.95]),
+                posterior.median(),
+                posterior.mean(),
+                posterior.std(),
+                posterior.interval(0.5),
+                posterior.cdf(2.0),
+                posterior.exceedance(2.0),
+                posterior.latent,
+            ],
+            compat="no_conflicts",
+        )
+        assert set(merged) == {
+            "metal",
+            *(f"metal_{w}" for w in ("median", "mean", "std", "interval", "cdf", "exceedance")),
+            *("mean", "std"),
+        }
+        assert merged["metal_exceedance"].attrs["units"] == "1"
+        assert merged["metal_interval"].attrs["long_name"] == "50 % interval of metal in topsoil"
+
+    def test_a_coordinate_of_a_result_s_name_gives_way(self, model, grid):
+        """A target may carry an earlier result as a coordinate."""
+        target = grid.assign_coords(metal_median=("x", np.zeros(7)), std=("y", np.zeros(6)))
+        posterior = model.posterior(target)
+        assert posterior.median().to_dataset()["metal_median"].dims == ("y", "x")
+        assert "std" in posterior.median().coords
+        assert set(posterior.latent) == {"mean", "std"}
 
     def test_is_frozen(self, posterior):
         """A posterior does not change."""
@@ -134,6 +174,78 @@ class TestPosterior:
                 "std": posterior.std(),
             }
         ).to_netcdf(tmp_path / "posterior.nc")
+
+
+class TestThresholdsThatAreFields:
+    """A limit that differs from cell to cell."""
+
+    @pytest.fixture
+    def limit(self, grid):
+        """Two regions, along x."""
+        return xr.where(grid["x"] < 2.0, 1.0, 3.0).assign_attrs(units="mg kg-1")
+
+    @pytest.mark.parametrize("what", ["exceedance", "cdf"])
+    def test_each_cell_has_its_own(self, posterior, limit, what):
+        """As if each region were asked for alone; the limit is a coordinate of the result."""
+        found = getattr(posterior, what)(limit)
+        assert found.name == f"metal_{what}"
+        assert found.dims == ("y", "x")
+        assert (found.chunks is not None) == posterior.lazy
+        xr.testing.assert_equal(found["threshold"].reset_coords(drop=True), limit)
+        low, high = (getattr(posterior, what)(v).drop_vars("threshold") for v in (1.0, 3.0))
+        expected = low.where(limit == 1.0, high)
+        xr.testing.assert_equal(found.drop_vars("threshold"), expected)
+
+    def test_in_any_order_of_dims_and_in_chunks(self, posterior, grid):
+        """Labels count, not places; a lazy limit stays lazy where the posterior is."""
+        limit = (1.0 + grid["x"] * grid["y"]).drop_attrs()  # on (x, y)
+        expected = posterior.exceedance(limit.transpose("y", "x"))
+        with raise_if_dask_computes() if posterior.lazy else nullcontext():
+            found = posterior.exceedance(limit.chunk(x=2, y=5))
+        xr.testing.assert_allclose(found, expected)
+
+    def test_with_a_law_that_varies(self, fit_by, sloped_grid):
+        """The law and the limit both have a value in each cell."""
+        posterior = fit_by("full").posterior(sloped_grid, variable="proxy")
+        limit = 8.0 + sloped_grid["height"].drop_attrs()
+        found = posterior.exceedance(limit).isel(x=3, y=2)
+        alone = posterior.exceedance(float(limit.isel(x=3, y=2))).isel(x=3, y=2)
+        assert float(found) == pytest.approx(float(alone), rel=1e-12)
+
+    def test_missing_limits_are_missing_results(self, posterior, limit):
+        """NaN says that there is no limit."""
+        found = posterior.exceedance(limit.where(limit < 2.0))
+        assert (found.isnull() == (limit > 2.0)).all()
+
+    def test_a_scalar_array_is_a_number(self, posterior, limit):
+        """With its units."""
+        xr.testing.assert_equal(posterior.cdf(limit[0]), posterior.cdf(1.0))
+
+    @pytest.mark.parametrize(
+        ("change", "error", "match"),
+        [
+            (lambda a: a.rename(x="z"), ValueError, r"threshold has dims \['z'\], the target has"),
+            (lambda a: a.isel(x=slice(3)), ValueError, "along 'x' it has 3 entries"),
+            (
+                lambda a: a.assign_coords(x=a["x"] + 1.0),
+                ValueError,
+                "along 'x' it has other labels",
+            ),
+            (lambda a: a.assign_attrs(units="m"), ValueError, "is in 'm', 'metal' in 'mg kg-1'"),
+            (lambda a: a[0].assign_attrs(units="m"), ValueError, "is in 'm', 'metal' in 'mg kg"),
+            (lambda a: a.astype(str), TypeError, "found dtype <U"),
+        ],
+    )
+    def test_refused(self, posterior, limit, change, error, match):
+        """Other dims, cells, units or no numbers."""
+        with pytest.raises(error, match=match):
+            posterior.exceedance(change(limit))
+
+
+def test_a_name_instead_of_quantiles(model, grid):
+    """The second argument is not the variable."""
+    with pytest.raises(TypeError, match=r"`quantiles` must be numbers.*pass `variable='proxy'`"):
+        model.predict(grid, "proxy")
 
 
 class TestMeanAlone:
@@ -203,6 +315,29 @@ class TestMeanAlone:
         triple.posterior(grid, variable="proxy", chunks=chunks).median().compute()
         assert set(asked) == {"mean"}
 
+    @pytest.mark.parametrize("tiles", [True, False])
+    @pytest.mark.parametrize("chunks", [None, {"x": 7, "y": 6}])
+    def test_of_neighbours_which_need_a_factor_for_either(self, model, grid, asked, tiles, chunks):
+        """Both moments are evaluated once, whatever is asked for first."""
+        local = dataclasses.replace(model, solver=Neighbours(predict=30, tiles=tiles))
+        posterior = local.posterior(grid, chunks=chunks)
+        median, interval = dask.compute(posterior.median(), posterior.interval(0.9))
+        assert asked == ["latent"]
+        both = local.predict(grid, [0.05, 0.5, 0.95])["metal"]
+        np.testing.assert_array_equal(median, both.sel(quantile=0.5))
+        np.testing.assert_array_equal(interval, both.sel(quantile=[0.05, 0.95]))
+
+    @pytest.mark.parametrize(
+        ("solver", "expected"), [("auto", "mean"), ("exact", "mean"), ("neighbours", "latent")]
+    )
+    def test_of_a_model_to_be(self, sites, grid, asked, solver, expected):
+        """A graph asks for what its solver is best at; if none is known yet, for the mean."""
+        fixed = {"marginals": "lognormal", "kernels": "matern32", "method": "full", "restarts": 0}
+        lazy = xcopula.fit(sites, "metal", solver=solver, compute=False, **fixed)
+        assert (lazy.solver is None) == (solver == "auto")
+        lazy.posterior(grid, chunks={"x": 7, "y": 6}).median().compute(scheduler="synchronous")
+        assert asked == [expected]
+
     @pytest.mark.parametrize("method", list(METHODS))
     @pytest.mark.parametrize("variable", ["metal", "proxy"])
     @pytest.mark.parametrize("of", ["observation", "signal"])
@@ -233,8 +368,10 @@ class TestSecondary:
         """In the repr and in every result."""
         assert proxy.name == "proxy"
         assert repr(proxy).startswith("<xcopula.Posterior of 'proxy' on (y: 6, x: 7)")
-        for result in (proxy.median(), proxy.quantile([0.1, 0.9]), proxy.cdf(9.0), proxy.mean()):
-            assert result.name == "proxy"
+        assert proxy.quantile([0.1, 0.9]).name == "proxy"
+        assert proxy.median().name == "proxy_median"
+        assert proxy.cdf(9.0).name == "proxy_cdf"
+        assert proxy.mean().name == "proxy_mean"
         assert proxy.std().name == "proxy_std"
         assert "of proxy" in proxy.exceedance(9.0).attrs["long_name"]
 

@@ -124,19 +124,23 @@ class TestLabels:
         }
 
     def test_coordinates_come_back_unchanged(self, model, grid):
-        """Auxiliary and scalar coordinates and their attributes survive; foreign ones do not."""
+        """Auxiliary and scalar coordinates and their attributes survive; inputs get CF's."""
         target = grid.assign_coords(
             zone=(("y", "x"), np.arange(42).reshape(6, 7), {"long_name": "zone"}),
             name=("y", list("abcdef")),
-            run=("run", [1, 2]),
             height=2.0,
         )
         out = model.predict(target)["metal"]
-        for name in ("x", "y", "zone", "name", "height"):
-            xr.testing.assert_identical(
-                out[name].reset_coords(drop=True), target[name].reset_coords(drop=True)
-            )
-        assert "run" not in out.coords
+        for name in ("zone", "name", "height"):
+            xr.testing.assert_equal(out[name], target[name])
+            assert out[name].attrs == target[name].attrs
+        for name in ("x", "y"):
+            xr.testing.assert_equal(out[name], target[name])
+            assert out[name].attrs == {
+                "units": "km",
+                "standard_name": f"projection_{name}_coordinate",
+                "axis": name.upper(),
+            }
 
     def test_quantile_coordinate(self, model, grid):
         """A sequence gives a first dim, a number a scalar coordinate, with its attributes."""

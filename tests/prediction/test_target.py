@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+from conftest import FIXED
+from sources import stations
 from strategies import raise_if_dask_computes
 
+import xcopula
 from xcopula.errors import CoordinateError, FieldError
 from xcopula.prediction.target import find_cells, warn_of_lost_cells
 
@@ -61,9 +64,97 @@ class TestCoordinates:
             find_cells(grid.drop_vars("y"), *metal)
 
     def test_kept_are_those_on_the_dims_of_the_result(self, grid, metal):
-        """Coordinates of other dims go, and one of the variable's own name."""
+        """Coordinates of other variables' dims go, and one of the variable's own name."""
         target = grid.assign_coords(zone=("y", np.arange(6)), run=("run", [1, 2]), metal=3.0)
-        assert set(find_cells(target, *metal).kept) == {"x", "y", "zone"}
+        target = target.assign(other=("run", [0.0, 1.0]))
+        assert set(find_cells(target, *metal).kept.coords) == {"x", "y", "zone"}
+
+    def test_get_the_attributes_that_the_model_recognised(self, metal):
+        """Bare coordinates have units and an axis in the result; the target stays bare."""
+        bare = xr.Dataset(coords={"y": [0.5, 1.0], "x": [1.0, 2.0, 3.0]})
+        kept = find_cells(bare, *metal).kept
+        assert kept["x"].attrs == {
+            "units": "km",
+            "standard_name": "projection_x_coordinate",
+            "axis": "X",
+        }
+        assert kept["y"].attrs["axis"] == "Y"
+        assert bare["x"].attrs == bare["y"].attrs == {}
+
+    def test_on_the_globe_too(self):
+        """Longitude and latitude by their bare names; what a target states is not replaced."""
+        model = xcopula.fit(stations(), "rain", marginals="lognormal", **FIXED)
+        own = {"units": "degree_east", "long_name": "my longitude"}
+        bare = xr.Dataset(coords={"lat": [45.0, 46.0], "lon": ("lon", [5.0, 6.0], own)})
+        kept = find_cells(bare, model.variables[0], model.coordinates).kept
+        assert kept["lat"].attrs == {
+            "standard_name": "latitude",
+            "units": "degrees_north",
+            "axis": "Y",
+        }
+        assert kept["lon"].attrs == own | {"standard_name": "longitude", "axis": "X"}
+        points = xr.Dataset(coords={"lat": ("p", [45.0]), "lon": ("p", [5.0])})
+        assert "axis" not in model.predict(points)["lat"].attrs
+
+
+class TestDimsBeyondTheModel:
+    """A dim of the target is never dropped silently."""
+
+    @pytest.mark.parametrize(
+        "target",
+        [
+            pytest.param(lambda g: g.assign_coords(time=[1, 2]), id="a coordinate"),
+            pytest.param(
+                lambda g: g.assign_coords(time=[1, 2]).assign(
+                    t2m=(("time", "y", "x"), np.zeros((2, 6, 7)))
+                ),
+                id="a field of all dims",
+            ),
+            pytest.param(
+                lambda g: xr.DataArray(
+                    np.zeros((2, 6, 7)), dims=("time", "y", "x"), coords=dict(g.coords)
+                ),
+                id="an array",
+            ),
+        ],
+    )
+    def test_several_entries_are_refused(self, grid, metal, target):
+        """The dim is named, and what to do."""
+        with pytest.raises(
+            CoordinateError,
+            match=r"dims \['time'\], which are no inputs.*isel\(time=0, drop=True\)",
+        ):
+            find_cells(target(grid), *metal)
+
+    def test_the_variable_itself_says_which_dims_it_has(self, grid, metal):
+        """Another variable of the data may have more."""
+        both = grid.assign_coords(time=[1, 2]).assign(
+            metal=(("y", "x"), np.zeros((6, 7))), t2m=(("time", "y", "x"), np.zeros((2, 6, 7)))
+        )
+        assert find_cells(both, *metal).dims == ("y", "x")
+
+    def test_dims_of_bounds_and_of_earlier_results_are_none(self, model, grid, metal):
+        """They have no coordinate, or one of the names that results have."""
+        bounds = grid.assign(x_bounds=(("x", "nv"), np.zeros((7, 2))))
+        assert find_cells(bounds, *metal).dims == ("y", "x")
+        again = model.predict(model.predict(grid))
+        xr.testing.assert_identical(again, model.predict(grid))
+
+    @pytest.mark.parametrize("chunks", [None, 3])
+    def test_one_entry_is_kept(self, model, grid, chunks):
+        """A dim of length one stays a dim, with its coordinate, eagerly and lazily."""
+        dated = grid.expand_dims(time=[7])
+        array = xr.DataArray(np.zeros((1, 6, 7)), coords=dated.coords, dims=("time", "y", "x"))
+        expected = model.predict(grid)["metal"]
+        for target in (dated, array, dated.assign(f=array)):
+            found = model.predict(target, chunks=chunks)["metal"]
+            assert set(found.dims) == {"quantile", "time", "y", "x"}
+            assert found["time"].values.tolist() == [7]
+            flat = found.isel(time=0).transpose("quantile", "y", "x")
+            np.testing.assert_allclose(flat, expected, rtol=1e-13)
+        masked = model.predict(array, mask=grid["x"] > 1.0, chunks=chunks)["metal"]
+        assert masked.dims == ("quantile", "time", "y", "x")
+        assert int(masked.isnull().sum()) == 3 * 6 * int((grid["x"] <= 1.0).sum())
 
 
 class TestMask:

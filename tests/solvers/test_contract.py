@@ -111,6 +111,7 @@ class TestResolve:
 
         class Mine:
             name = "mine"
+            mean_is_cheaper = True
 
             def prepare(self, process, theta, sample):
                 return None
@@ -128,6 +129,9 @@ class TestResolve:
         assert resolve_solver(mine) is mine
         exact = Exact()
         assert resolve_solver(exact) is exact
+        del Mine.mean_is_cheaper
+        with pytest.raises(TypeError, match=r"`solver` must be .* found Mine"):
+            resolve_solver(mine)
 
     def test_an_unknown_name(self):
         """The message names the choices."""

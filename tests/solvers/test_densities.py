@@ -45,6 +45,18 @@ def test_error_of_clusters():
     assert found == pytest.approx(expected)
 
 
+def test_error_of_clusters_of_several_levels():
+    """Clusters of one weight vary among themselves: each level of the order adds its own share."""
+    rng = RNG(4)
+    a, b = rng.normal(size=(2, 45))
+    clusters = np.repeat(np.arange(9), 5)
+    weights = np.where(clusters < 5, 3.0, 8.0)
+    sums = np.bincount(clusters, weights * (a - b))
+    expected = np.sqrt(5 * np.var(sums[:5], ddof=1) + 4 * np.var(sums[5:], ddof=1))
+    found = densities(a, weights, clusters).error(densities(b, weights, clusters))
+    assert found == pytest.approx(expected)
+
+
 def test_error_against_a_bootstrap():
     """Totals of clusters drawn again, with those that stand for themselves, vary by the error."""
     rng = RNG(2)

@@ -16,6 +16,7 @@ from xcopula.solvers import Exact, Neighbours
 from xcopula.solvers import graph as module
 from xcopula.solvers.graph import Near, connect, order
 from xcopula.solvers.strata import connect_some
+from xcopula.solvers.terms import evaluate_terms
 
 RNG = np.random.default_rng
 
@@ -136,7 +137,7 @@ class TestNeighbours:
             nearest = before[np.argsort(away)[:most]]
             assert graph.neighbours[k, : graph.counts[k]].tolist() == sorted(nearest.tolist())
 
-    @pytest.mark.parametrize("name", ["mixed", "groups"])
+    @pytest.mark.parametrize("name", ["mixed", "shared"])
     def test_the_most_correlated_of_several_tasks(self, name):
         """Where all are candidates: a quota of each task, then the largest covariances."""
         near, process, theta = near_of(name, (30, 25, 20))
@@ -217,10 +218,76 @@ class TestNeighbours:
         lengths = process.covariance.part(own, "length")
         *amplitudes, _ = reference.task_matrices(process.covariance, own)
         shares = np.array([np.diag(a) for a in amplitudes])
-        found = module._metric(process, theta)
+        found, each = module._metrics(process, theta)
+        assert each.shape == (2, 3)
         for g, columns in enumerate((slice(0, 2), slice(2, 3))):
             expected = np.exp(np.average(lengths[:, g], weights=shares))
             np.testing.assert_allclose(found[columns], expected)
+            for q in range(2):
+                expected = np.exp(np.average(lengths[q, g], weights=shares[q]))
+                np.testing.assert_allclose(each[q, columns], expected)
+
+    @pytest.mark.parametrize("name", ["single", "mixed", "lmc"])
+    def test_one_metric_where_structures_do_not_differ_in_kind(self, name):
+        """One structure, or one group in which all distances are stretched alike."""
+        near, *_ = near_of(name)
+        np.testing.assert_array_equal(near.metrics, near.lengths[None])
+
+
+@pytest.fixture(scope="module")
+def effects():
+    """Return 67 places x 8 dates: a structure of places, one of dates, and a nugget of 0.7."""
+    rng = RNG(0)
+    covariance = Covariance((KERNELS["matern32"],), (InputGroup(2), InputGroup(1)), structures=2)
+    process = Process(covariance, (Normal(0.0, 1.0),))
+    own = np.zeros(covariance.size)
+    covariance.part(own, "length")[:, :, 0] = np.log([[0.012, 1.1], [2.7, 0.06]])
+    covariance.part(own, "logit")[:] = np.log([[0.17 / 0.7], [0.13 / 0.7]])
+    theta = process.join(own)
+    place, date = rng.uniform(size=(67, 2)), np.linspace(0.0, 1.0, 8)
+    points = np.column_stack([np.repeat(place, 8, axis=0), np.tile(date, 67)])
+    sample = Sample.of([points], [rng.normal(size=536)])
+    near = Near.of(process, theta, sample)
+    np.testing.assert_allclose(near.state.nugget, 0.7)
+    factor = reference.condition(Exact(), process, sample, theta).factor
+    return process, theta, near, float(np.log(np.diagonal(factor)).sum())
+
+
+class TestPlacesAndDates:
+    """What is the same at a place at all dates, and at a date everywhere, under much noise.
+
+    What is known of an effect is an average over many values, of which a few neighbours hold a
+    part. So the divergence from the exact density falls slowly with their number.
+    """
+
+    def divergence(self, effects, near, most):
+        """Return the expected log-likelihood that neighbours lose, in nats."""
+        process, theta, _, exact = effects
+        graph = connect(near, most, given=0, workers=1)
+        none = np.zeros(near.sample.size)
+        each = evaluate_terms(process, near.sample, graph, theta, none, gradient=False).each
+        return 0.5 * each[:, 1].sum() - exact
+
+    def test_neighbours_are_of_both_kinds(self, effects):
+        """A value late in the order has neighbours at its place, and neighbours at its date."""
+        _, _, near, _ = effects
+        graph, rank = connect(near, 40, given=0, workers=1), order(near)
+        points = near.sample.inputs
+        late = np.flatnonzero(rank[graph.rows] > 400)
+        for row, own in zip(graph.rows[late], graph.neighbours[late], strict=True):
+            same_place = (points[:2, own] == points[:2, row, None]).all(axis=0)
+            before = (points[:2] == points[:2, row, None]).all(axis=0) & (rank < rank[row])
+            assert same_place.sum() == before.sum()
+            assert (points[2, own] == points[2, row]).sum() > 15
+
+    @pytest.mark.parametrize(("most", "nats"), [(20, 7.0), (40, 3.0), (80, 1.5), (160, 0.6)])
+    def test_what_is_lost(self, effects, most, nats):
+        """As measured: some nats at the default of 40, less than half of what one metric loses."""
+        _, _, near, _ = effects
+        found = self.divergence(effects, near, most)
+        assert 0.5 * nats < found < nats
+        one = replace(near, metrics=near.lengths[None])
+        assert found < 0.6 * self.divergence(effects, one, most)
 
 
 class TestSubset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import pickle
 
 import numpy as np
@@ -402,6 +403,14 @@ class TestOptions:
         assert Neighbours(7).most(process, sample) == 7
         assert Neighbours(10**9).most(process, sample) == sample.size - 1
 
+    def test_adapts(self):
+        """Lengths matter where there are several, of tasks, groups or axes."""
+        assert not Neighbours().adapts(SETUPS["se, alone"])
+        assert not Neighbours().adapts(SETUPS["one task, two structures"])
+        assert Neighbours().adapts(SETUPS["one task, two groups"])
+        assert Neighbours().adapts(SETUPS["icm"])
+        assert Neighbours().adapts(make("matern32", (InputGroup(2, ard=True),)))
+
     def test_describe(self):
         """The summary says how many neighbours there are, for a value and for a prediction."""
         process, sample, theta = setting(SETUPS["se, alone"])
@@ -467,8 +476,9 @@ class TestHardMatrices:
             with pytest.raises(NotPositiveDefiniteError, match="neighbours of a cell is not"):
                 call()
 
-    def test_sites_that_almost_coincide(self):
-        """Without a nugget such pairs need a jitter; it is counted, and the value is finite."""
+    def test_sites_that_almost_coincide(self, caplog):
+        """Without a nugget such pairs need a jitter; it is counted and told; values are finite."""
+        caplog.set_level(logging.INFO, logger="xcopula")
         rng = RNG(0)
         process = make("se")
         x = rng.uniform(size=(40, 2))
@@ -479,6 +489,7 @@ class TestHardMatrices:
         scores = process.scores(theta, sample)
         passed = evaluate_terms(process, sample, graph, theta, scores, gradient=True)
         assert passed.jittered > 0
+        assert f"{passed.jittered} of 80 small matrices needed a jitter" in caplog.text
         value, gradient = reference.objective(Neighbours(10), process, sample, theta)
         assert np.isfinite(value)
         assert np.isfinite(gradient).all()

@@ -33,6 +33,7 @@ from xcopula.fitting.steps import (
 from xcopula.kernels import Kernel
 from xcopula.labels.coordinates import CoordinateSystem, Coords
 from xcopula.labels.entries import Source, Unread, to_read
+from xcopula.labels.georeference import from_table
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, describe, gather, read
 from xcopula.labels.points import check_points
@@ -56,6 +57,7 @@ def fit(
     secondary: str | Sequence[str] = (),
     *,
     coords: Coords = None,
+    crs: Any = None,
     method: str | Method = "transductive",
     solver: str | Solver = "auto",
     marginals: str | Law | Mapping[str, str | Law] = "auto",
@@ -76,10 +78,10 @@ def fit(
 
     Parameters
     ----------
-    data : Dataset or mapping of str to DataArray
+    data : Dataset, mapping of str to DataArray, or GeoDataFrame
         Variables with their coordinates; NaN marks what was not observed, and each variable may
-        have its own gaps. Dask-backed variables are read once, chunk by chunk: only what was
-        observed is kept in memory.
+        have its own gaps. Stations may be a coordinate of shapely points. Dask-backed variables
+        are read once, chunk by chunk: only what was observed is kept in memory.
     primary : str
         The variable to predict.
     secondary : str or sequence of str
@@ -90,6 +92,10 @@ def fit(
         Longitude and latitude become points on the globe; times and heights are groups of their
         own. The keys "longitude" and "latitude" of a mapping say which these are;
         :func:`xcopula.cycle` marks a periodic coordinate.
+    crs : CRS, str or int, optional
+        The coordinate reference system of the data, such as "EPSG:2056", if they do not tell it
+        themselves (by an index, a grid mapping or an attribute). It needs pyproj. If they tell
+        another one, the fit is refused.
     method : str or Method
         "transductive" fits the primary with each secondary apart and combines them at prediction,
         at a cost that is linear in the number of variables. "full" is one model of all variables.
@@ -170,8 +176,8 @@ def fit(
         callback=_Counted(callback) if callable(callback) else callback,
     )
     compute = check_flag("compute", compute)
-    data = thinned(data, check_thin(thin))
-    sources, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute)
+    data = thinned(from_table(data), check_thin(thin))
+    sources, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute, crs=crs)
     check_inputs(system.names)
     variables = describe(sources, request.laws, system)
     for option, points in request.method.labelled().items():
@@ -179,7 +185,7 @@ def fit(
     if not compute:
         _check_picklable(callback)
         graph = _Fitting(sources, system, request).graph()
-        return LazyModel(variables, system, request.method, graph)
+        return LazyModel(variables, system, request.method, request.solver, graph)
     with stop_together() as ticket:
         model = _Fitting(sources, system, replace(request, ticket=ticket)).compute()
     warn_of_laws(model)

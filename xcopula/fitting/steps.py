@@ -117,7 +117,7 @@ def begin(observations: Observations, request: Request) -> Request:
             f"solver={solver.name!r} does not have. Use anchors='auto', or solver='exact' on fewer "
             "data."
         )
-    check_cost(observations, method, solver, request.max_hours)
+    check_cost(observations, method, solver, request.max_hours, request.kernels, request.laws)
     fitted: list[Law | None] = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:
@@ -268,6 +268,8 @@ class _Together:
         self.sample, self.settled = sample, settled
         self._last: tuple[Any, Any] | None = None
         self.request, self.method = request, request.method
+        solver = request.solver
+        self.solver = solver.for_trials() if isinstance(solver, Sequential) else solver
 
     def fit(self, process: Process, start: FloatArray, *, scout: bool = False) -> Fitted:
         """Maximise the likelihood from a start; a scout takes a few steps only."""
@@ -297,8 +299,7 @@ class _Together:
         at = own.tobytes() if _adapts(self.request, process) else b""
         key = (process.covariance, at, terms)
         if self._last is None or self._last[0] != key:
-            solver = self.request.solver
-            structure = self.method.prepare(solver, process, theta, self.sample, terms=terms)
+            structure = self.method.prepare(self.solver, process, theta, self.sample, terms=terms)
             self._last = (key, structure)
         return self._last[1]
 

@@ -23,8 +23,8 @@ def _correlation(squared, inverse_range, coefficients):
 
 
 @vectorised
-def _covariance(point, task, other, other_task, state):
-    """Return the signal's covariance of two points of two tasks."""
+def _covariance(point, task, other, other_task, state, parts):
+    """Return the signal's covariance of two points of two tasks; write what each structure has."""
     total = 0.0
     for q in range(state.amplitudes.shape[0]):
         product = state.amplitudes[q, task, other_task]
@@ -34,12 +34,26 @@ def _covariance(point, task, other, other_task, state):
                 squared += (point[c] - other[c]) ** 2
             t = state.tables[q, g, task, other_task]
             product *= _correlation(squared, state.ranges[t], state.coefficients[t])
+        parts[q] = product
         total += product
     return total
 
 
 @vectorised
-def pick(points, point_sites, task, candidates, inputs, sites, offsets, state, least, out, counts):
+def pick(
+    points,
+    point_sites,
+    task,
+    candidates,
+    inputs,
+    sites,
+    offsets,
+    state,
+    least,
+    each,
+    out,
+    counts,
+):
     """Keep the candidates whose covariance with each point is largest, in increasing order.
 
     Parameters
@@ -54,6 +68,8 @@ def pick(points, point_sites, task, candidates, inputs, sites, offsets, state, l
         As in :func:`terms`.
     least : int
         How many of each task are kept before covariances decide, where there are as many.
+    each : int
+        How many are then kept for each structure, by its own part of the covariance.
     out : ndarray (r, m), int32
         Filled.
     counts : ndarray (r,), int32
@@ -63,6 +79,7 @@ def pick(points, point_sites, task, candidates, inputs, sites, offsets, state, l
     n_tasks = offsets.shape[0] - 1
     key, owner = np.empty(width), np.empty(width, np.int64)
     taken = np.zeros(n_tasks, np.int64)
+    parts = np.zeros((width, state.amplitudes.shape[0]))
     for r in range(points.shape[1]):
         for c in range(width):
             j = candidates[r, c]
@@ -73,7 +90,7 @@ def pick(points, point_sites, task, candidates, inputs, sites, offsets, state, l
             while j >= offsets[other + 1]:
                 other += 1
             owner[c] = other
-            total = _covariance(points[:, r], task, inputs[:, j], other, state)
+            total = _covariance(points[:, r], task, inputs[:, j], other, state, parts[c])
             if point_sites[r] >= 0 and sites[j] == point_sites[r]:
                 total += state.nugget[task, other]
             key[c] = -abs(total)
@@ -86,6 +103,14 @@ def pick(points, point_sites, task, candidates, inputs, sites, offsets, state, l
                 out[r, number] = candidates[r, c]
                 number += 1
                 key[c] = 2.0
+        if each > 0:
+            for q in range(parts.shape[1]):
+                last = min(number + each, most)
+                for c in np.argsort(-np.abs(parts[:, q])):
+                    if key[c] <= 0.0 and number < last:
+                        out[r, number] = candidates[r, c]
+                        number += 1
+                        key[c] = 2.0
         for c in order:
             if key[c] <= 0.0 and number < most:
                 out[r, number] = candidates[r, c]

@@ -13,19 +13,29 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.units import conversion, units_of
+from xcopula.labels.dates import common_dates
 from xcopula.labels.entries import Entries, find_entries
 from xcopula.labels.fields import attach_fields
+from xcopula.labels.georeference import georeferenced
 from xcopula.labels.observations import Observations, Variable, check_positions, number
 from xcopula.labels.rows import Rows, place_of, read_rows
 from xcopula.labels.sites import find_sites
 from xcopula.labels.variables import Data, names_in, pick, without_idle
 from xcopula.warn import warn_user
 
-__all__ = ["Joined", "join", "read_new", "renumber", "select"]
+__all__ = ["Joined", "New", "join", "read_new", "renumber", "select"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+
+class New(NamedTuple):
+    """New values by the number of their task, and the variables with the dates that they have."""
+
+    rows: dict[int, Rows]
+    variables: tuple[Variable, ...]
 
 
 class Joined(NamedTuple):
@@ -35,7 +45,7 @@ class Joined(NamedTuple):
     replaced: int
 
 
-def read_new(data: Data, observations: Observations) -> dict[int, Rows]:
+def read_new(data: Data, observations: Observations) -> New:
     """Read new values of the variables of a model, by the number of the task.
 
     Variables that the data do not have, or that have no value in them, are not there.
@@ -49,6 +59,7 @@ def read_new(data: Data, observations: Observations) -> dict[int, Rows]:
     CoordinateError, FieldError
         As in a fit; also if a group does not occur in the training data.
     """
+    data = georeferenced(data)
     there = names_in(data)
     tasks = {n: i for i, n in enumerate(observations.names) if n in there}
     if not tasks:
@@ -66,16 +77,18 @@ def read_new(data: Data, observations: Observations) -> dict[int, Rows]:
         used = [f.source for f in fields]
         arrays[name] = without_idle(array, list(system.names), used)
     found = find_entries(arrays)
-    read = {}
+    read, variables = {}, list(observations.variables)
     for name, i in tasks.items():
         variable, entries = observations.variables[i], found[name]
         _check_units(entries, variable)
         if entries.values.size:
             read[i] = read_rows(entries, variable.fields, system)
             check_positions(system, read[i].positions)
+            inputs = {*system.names, *(f.source for f in variable.fields)}
+            variables[i] = replace(variable, dates=common_dates(entries.labels, inputs))
     if not read:
         raise ValueError(f"The new data have no value of {list(tasks)}: all are NaN.")
-    return read
+    return New(read, tuple(variables))
 
 
 def _check_units(entries: Entries, variable: Variable) -> None:
@@ -93,14 +106,33 @@ def _check_units(entries: Entries, variable: Variable) -> None:
         )
 
 
-def join(observations: Observations, new: Mapping[int, Rows], *, replacing: bool) -> Joined:
+def _check_dates(observations: Observations, given: New) -> None:
+    """Refuse values of another date than those of a model that has no time."""
+    for i in given.rows:
+        known, found = observations.variables[i], given.variables[i]
+        days = {axis.epoch for axis in known.dates}
+        others = [axis for axis in found.dates if days and axis.epoch not in days]
+        if others:
+            raise CoordinateError(
+                f"Variable {known.name!r} is of {others[0].epoch} ({others[0].name!r}) in the new "
+                f"data, but all its values in the model are of {min(days)}, and the model has no "
+                "time. Use `with_only` to put the new date in place of the old one, or fit on data "
+                "of several dates."
+            )
+
+
+def join(observations: Observations, given: New, *, replacing: bool) -> Joined:
     """Add new values to observations.
 
     Raises
     ------
+    CoordinateError
+        If they are of another date than those of a model that has no time.
     ValueError
         If a variable has a value at the same site already, unless ``replacing``, or two new ones.
     """
+    _check_dates(observations, given)
+    new = given.rows
     rows = [observations.rows_of(i) for i in range(observations.sample.tasks)]
     both = [r.followed_by(new[i]) if i in new else r for i, r in enumerate(rows)]
     known = _known(observations, rows, both, new)
@@ -147,7 +179,7 @@ def _known(
     return out
 
 
-def renumber(observations: Observations, new: Mapping[int, Rows]) -> Observations:
+def renumber(observations: Observations, given: New) -> Observations:
     """Return observations of the same variables that hold new values alone.
 
     Raises
@@ -155,6 +187,7 @@ def renumber(observations: Observations, new: Mapping[int, Rows]) -> Observation
     ValueError
         If a variable has no value.
     """
+    new = given.rows
     missing = [v.name for i, v in enumerate(observations.variables) if i not in new]
     if missing:
         raise ValueError(
@@ -162,7 +195,7 @@ def renumber(observations: Observations, new: Mapping[int, Rows]) -> Observation
             "Add some, or fit a model without it."
         )
     rows = [new[i] for i in range(len(observations.variables))]
-    return number(observations.variables, observations.coordinates, rows)
+    return number(given.variables, observations.coordinates, rows)
 
 
 def select(observations: Observations, rows: IntArray) -> Observations:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,11 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations
 from xcopula.warn import shown
 
-__all__ = ["Buffer", "check_buffer", "near_any", "within"]
+__all__ = ["Buffer", "Within", "check_buffer", "near_any", "within"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Buffer = float | Mapping[str, float]
-
-# Observations whose neighbourhoods are listed at once.
-_BATCH = 500
 
 
 def check_buffer(buffer: object, system: CoordinateSystem) -> dict[str, float]:
@@ -45,10 +43,45 @@ def check_buffer(buffer: object, system: CoordinateSystem) -> dict[str, float]:
     return {str(name): float(distance) for name, distance in distances.items()}
 
 
-def within(
-    observations: Observations, rows: IntArray, buffer: Mapping[str, float]
-) -> list[IntArray]:
-    """Return, for each of some observations, the others within a distance in every named group.
+@dataclass(frozen=True)
+class Within:
+    """For each of some observations, the others within a distance in every named group.
+
+    They are found as one goes through them, again each time, and none are kept: of a million
+    observations the lists together would not fit into memory.
+
+    Attributes
+    ----------
+    rows : ndarray (r,)
+        Numbers of the observations.
+    tree : cKDTree
+        Of all observations, in the first group.
+    distance : float
+        In this group.
+    rest : tuple of (ndarray (d, n), float)
+        Of the other groups: columns and distance.
+    """
+
+    rows: IntArray
+    tree: Any
+    distance: float
+    rest: tuple[tuple[FloatArray, float], ...]
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+    def __iter__(self) -> Iterator[IntArray]:
+        for row in self.rows:
+            near = self.tree.query_ball_point(self.tree.data[row], self.distance)
+            others = np.setdiff1d(np.asarray(near, np.int64), [row])
+            for columns, limit in self.rest:
+                away = columns[:, others] - columns[:, row, None]
+                others = others[np.linalg.norm(away, axis=0) <= limit]
+            yield others
+
+
+def within(observations: Observations, rows: IntArray, buffer: Mapping[str, float]) -> Within:
+    """Return what lies within a distance of some observations, in every named group.
 
     Of all variables. Distances are those of the model: kilometres on the globe, days in time.
     """
@@ -58,18 +91,9 @@ def within(
     columns = dict(
         zip((g.name for g in system.groups), system.embed(observations.positions.T), strict=True)
     )
-    (first, distance), *rest = buffer.items()
-    places = columns[first].T
     # A rounding error does not take a site out of its own buffer.
-    found = cKDTree(places).query_ball_point(places[rows], distance * (1.0 + 1e-9) + 1e-12)
-    out = []
-    for row, near in zip(rows, found, strict=True):
-        others = np.setdiff1d(np.asarray(near, np.int64), [row])
-        for name, limit in rest:
-            away = columns[name][:, others] - columns[name][:, row, None]
-            others = others[np.linalg.norm(away, axis=0) <= limit * (1.0 + 1e-9) + 1e-12]
-        out.append(others)
-    return out
+    first, *rest = ((columns[n], limit * (1.0 + 1e-9) + 1e-12) for n, limit in buffer.items())
+    return Within(rows, cKDTree(first[0].T), first[1], tuple(rest))
 
 
 def near_any(
@@ -77,13 +101,10 @@ def near_any(
 ) -> npt.NDArray[np.bool_]:
     """Tell which observations (n,), of all variables, lie within a distance of any of some.
 
-    In every named group, as :func:`within` has it. The others are asked for in batches: a large
-    buffer would have long lists.
+    In every named group, as :func:`within` has it; these observations themselves are among them.
     """
     near = np.zeros(len(observations.positions), bool)
-    for start in range(0, rows.size, _BATCH):
-        batch = rows[start : start + _BATCH]
-        near[batch] = True
-        for others in within(observations, batch, buffer):
-            near[others] = True
+    near[rows] = True
+    for others in within(observations, rows, buffer):
+        near[others] = True
     return near

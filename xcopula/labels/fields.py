@@ -236,7 +236,7 @@ def attach_fields(
             and not field[c].variable.equals(array[c].variable)
         ]
         if moved or any(
-            field.sizes[d] != array.sizes[d] for d in field.dims if d not in array.indexes
+            field.sizes[d] != array.sizes[d] for d in field.dims if d not in array.xindexes
         ):
             raise FieldError(
                 f"The law of {name!r} varies with {source!r}, which lies at other places "

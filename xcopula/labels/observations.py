@@ -12,9 +12,11 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.errors import CoordinateError
-from xcopula.labels.coordinates import CoordinateSystem, Coords, find_coordinates
+from xcopula.labels.coordinates import Axis, CoordinateSystem, Coords, find_coordinates
+from xcopula.labels.dates import common_dates
 from xcopula.labels.entries import Entries, Source, Unread, find_entries, with_known
 from xcopula.labels.fields import Field, fields_of, source_of
+from xcopula.labels.georeference import georeferenced
 from xcopula.labels.origin import OBSERVATION, Columns, Origin, labels_of, take_origins
 from xcopula.labels.rows import Rows, check_range, find_beside, read_rows, refuse_duplicates
 from xcopula.labels.sites import find_sites
@@ -52,12 +54,16 @@ class Variable:
     dims : tuple of str
     fields : tuple of Field
         What its law varies with; groups are known once the data have been read.
+    dates : tuple of Axis
+        Dates that all its observations have in common, and that the model therefore does not use.
+        The epoch of each is the date.
     """
 
     name: str
     attrs: dict[str, Any]
     dims: tuple[str, ...]
     fields: tuple[Field, ...] = ()
+    dates: tuple[Axis, ...] = ()
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -212,7 +218,7 @@ def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) ->
     positions = np.concatenate([r.positions for r in rows])
     check_positions(system, positions)
     _warn_of_degrees(system, positions)
-    variables = [_variable(e.name, e, r.fields) for e, r in zip(entries, rows, strict=True)]
+    variables = [_variable(e.name, e, r.fields, system) for e, r in zip(entries, rows, strict=True)]
     found = number(variables, system.scaled_to(positions), rows)
     _warn_of_strangers(found)
     return found
@@ -240,10 +246,17 @@ def number(
     return Observations.of(tuple(variables), system, rows, sites, numbers)
 
 
-def _variable(name: str, source: xr.DataArray | Entries, fields: tuple[Field, ...]) -> Variable:
+def _variable(
+    name: str,
+    source: xr.DataArray | Entries,
+    fields: tuple[Field, ...],
+    system: CoordinateSystem,
+) -> Variable:
     # A copy: a model closes its arrays, and those of the attributes are the user's.
     attrs = copy.deepcopy(dict(source.attrs))
-    return Variable(name, attrs, tuple(str(d) for d in source.dims), fields)
+    used = {*system.names, *(field.source for field in fields)}
+    dates = common_dates(_labels_of(source), used)
+    return Variable(name, attrs, tuple(str(d) for d in source.dims), fields, dates)
 
 
 def gather(
@@ -254,6 +267,7 @@ def gather(
     ard: bool | Sequence[str] = False,
     laws: Laws = (),
     load: bool = True,
+    crs: Any = None,
 ) -> tuple[dict[str, Source], CoordinateSystem]:
     """Return the variables of a model with all they need, and the inputs of the primary.
 
@@ -262,7 +276,10 @@ def gather(
     load : bool
         Whether to find the entries of the variables, computing what is backed by dask; labels and
         attributes alone must do otherwise.
+    crs : optional
+        The coordinate reference system of the data; see :func:`~xcopula.labels.georeference`.
     """
+    data = georeferenced(data, crs)
     bare = pick(data, names, coords)
     laws = laws or [None] * len(names)
     arrays = with_fields(bare, laws, data)
@@ -286,11 +303,14 @@ def describe(
     for (name, source), law in zip(sources.items(), laws, strict=True):
         if isinstance(source, Unread):
             continue
-        labels = source.labels if isinstance(source, Entries) else source
-        fields = fields_of(labels, *wanted(law), system)
-        find_beside(name, fields, labels, system)
-        found.append(_variable(name, source, fields))
+        fields = fields_of(_labels_of(source), *wanted(law), system)
+        find_beside(name, fields, _labels_of(source), system)
+        found.append(_variable(name, source, fields, system))
     return tuple(found)
+
+
+def _labels_of(source: xr.DataArray | Entries) -> xr.DataArray | xr.Dataset:
+    return source.labels if isinstance(source, Entries) else source
 
 
 def _warn_of_degrees(system: CoordinateSystem, sites: FloatArray) -> None:

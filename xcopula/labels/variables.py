@@ -97,7 +97,7 @@ def _check_type(data: object) -> None:
         return
     advice = "Use `array.to_dataset(name=...)` for a DataArray."
     if hasattr(data, "to_xarray"):
-        advice = "Use `frame.to_xarray()`, with `set_coords` for its coordinates."
+        advice = "Use `frame.to_xarray()`; columns `lon` and `lat`, or `x` and `y`, are then found."
     elif isinstance(data, str | os.PathLike):
         advice = "Open the file with `xr.open_dataset(...)`."
     found = type(data).__name__

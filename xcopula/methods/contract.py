@@ -95,8 +95,11 @@ class Method(ABC):
         """Whether its options need the joint law of many places, which not every solver has."""
         return False
 
-    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
-        """Tell whether the mean of a task, of so many, costs less than mean and variance."""
+    def mean_is_cheaper(self, solver: Solver | None, tasks: int, task: int) -> bool:
+        """Tell whether the mean of a task, of so many, costs less than mean and variance.
+
+        None is a solver that is not known yet: then a mean is never dearer.
+        """
         return False
 
     def labelled(self) -> Mapping[str, Any]:

@@ -49,9 +49,9 @@ class Full(Method):
         """Return the negative log-likelihood and its gradient."""
         return structure.objective(process, theta)
 
-    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
-        """Tell that it is: the variance takes a triangular system for each cell."""
-        return True
+    def mean_is_cheaper(self, solver: Solver | None, tasks: int, task: int) -> bool:
+        """Tell what the solver says of its one model."""
+        return solver is None or solver.mean_is_cheaper
 
     def condition(
         self, process: Process, sample: Sample, structure: Part, theta: FloatArray

@@ -149,7 +149,7 @@ class Sparse(Method):
         by = pull_back(self.kind, sample, pieces, alpha)
         return evidence.value(alpha, pieces.log_determinant), evidence.gradient(alpha, by)
 
-    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
+    def mean_is_cheaper(self, solver: Solver | None, tasks: int, task: int) -> bool:
         """Tell that it is: the variance takes one more triangular system for each cell."""
         return True
 

@@ -13,7 +13,7 @@ then never knows less than the single task, and the combined precision is positi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -137,9 +137,9 @@ class Transductive(Method):
         """Return the negative composite log-likelihood and its gradient."""
         return total(structure, process, theta)
 
-    def mean_is_cheaper(self, tasks: int, task: int) -> bool:
-        """Tell that it is where one sub-model decides: a pair, or the primary alone."""
-        return task > 0 or tasks <= 2
+    def mean_is_cheaper(self, solver: Solver | None, tasks: int, task: int) -> bool:
+        """Tell what the solver says where one sub-model decides: a pair, or the primary alone."""
+        return (task > 0 or tasks <= 2) and (solver is None or solver.mean_is_cheaper)
 
     def condition(
         self, process: Process, sample: Sample, structure: Parts, theta: FloatArray
@@ -253,7 +253,7 @@ class Combined:
         pairs = [Moments(*(part[first.stop :] for part in e)) for e in each[1:]]
         return Moments(*map(np.concatenate, zip(own, *pairs, strict=True)))
 
-    def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
+    def left_out(self, rows: IntArray, without: Iterable[IntArray]) -> Moments:
         """Return the moments of some scores of one task, each given all but itself and others."""
         task = int(np.searchsorted(self.sample.offsets, rows[0], side="right")) - 1
         own, shift = self.sample.task(task), self._shifts
@@ -278,21 +278,19 @@ class Combined:
             np.arange(self.sample.tasks) > 0, self.sample.offsets[1] - self.sample.offsets[:-1], 0
         )
 
-    def _of(self, pair: int, without: Sequence[IntArray]) -> list[IntArray]:
-        """Return the numbers that observations of the primary and of one secondary have in a pair.
+    def _of(self, pair: int, without: Iterable[IntArray]) -> Iterator[IntArray]:
+        """Yield the numbers that observations of the primary and of one secondary have in a pair.
 
         The primary alone is pair 0.
         """
         first, own, shift = self.sample.task(0), self.sample.task(pair), self._shifts[pair]
-        return [
-            np.concatenate(
+        for others in without:
+            yield np.concatenate(
                 [
                     others[others < first.stop],
                     others[(others >= max(own.start, first.stop)) & (others < own.stop)] + shift,
                 ]
             )
-            for others in without
-        ]
 
     def information(self, targets: Targets, *, nugget: bool = True) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds, weighted, at each target."""

@@ -56,12 +56,12 @@ class Since(NamedTuple):
 def condition(model: CopulaModel, new: Data, *, replacing: bool) -> CopulaModel:
     """Return a model with more observations; see :meth:`CopulaModel.condition`."""
     replacing = check_flag("replace", replacing)
-    rows = read_new(new, model.observations)
-    _check_values(model, rows)
-    joined = join(model.observations, rows, replacing=replacing)
+    found = read_new(new, model.observations)
+    _check_values(model, found.rows)
+    joined = join(model.observations, found, replacing=replacing)
     before = _since(model)
     since = before._replace(
-        added=before.added + sum(r.values.size for r in rows.values()),
+        added=before.added + sum(r.values.size for r in found.rows.values()),
         replaced=before.replaced + joined.replaced,
     )
     return _with(model, joined.observations, since)
@@ -69,10 +69,10 @@ def condition(model: CopulaModel, new: Data, *, replacing: bool) -> CopulaModel:
 
 def with_only(model: CopulaModel, data: Data) -> CopulaModel:
     """Return a model with other observations alone; see :meth:`CopulaModel.with_only`."""
-    rows = read_new(data, model.observations)
-    _check_values(model, rows)
+    found = read_new(data, model.observations)
+    _check_values(model, found.rows)
     since = Since(_since(model).fitted, other=True)
-    return _with(model, renumber(model.observations, rows), since)
+    return _with(model, renumber(model.observations, found), since)
 
 
 def with_rows(model: CopulaModel, rows: npt.NDArray[np.int64]) -> CopulaModel:

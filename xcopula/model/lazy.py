@@ -12,6 +12,7 @@ from xcopula.model.extremes import warn_of_laws
 from xcopula.model.record import CopulaModel, to_node
 from xcopula.model.running import stop_together
 from xcopula.prediction import Predicting
+from xcopula.solvers import Solver
 
 __all__ = ["LazyModel"]
 
@@ -29,6 +30,8 @@ class LazyModel(Predicting):
     coordinates : CoordinateSystem
         The inputs, not yet scaled to the data.
     method : Method
+    solver : Solver, optional
+        None if the size of the data will decide.
     node : dask Delayed
         The model to be.
     """
@@ -36,6 +39,7 @@ class LazyModel(Predicting):
     variables: tuple[Variable, ...]
     coordinates: CoordinateSystem
     method: Method
+    solver: Solver | None
     node: Any
 
     def compute(self, **options: Any) -> CopulaModel:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import xarray as xr
 
+from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
 from xcopula.marginals import Marginal
 from xcopula.solvers import MOST_EXACT, Sequential
@@ -20,29 +21,19 @@ _MOST_LISTED = 5
 
 
 def summarise(model: CopulaModel) -> str:
-    """Describe a model: how it was fitted, its parameters, and how variables are related."""
+    """Describe a model: its data, its parameters, how variables are related, how it was fitted."""
     p = model.parameters
     sample = model.observations.sample
     covariance = model.process.covariance
-    cost = model.method.cost(model.solver, sample.sizes)
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
         + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
-        f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
-        f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
-        f"{covariance.noise} nugget",
-        f"  {model.method.likelihood}{' of the fit' if model.since else ''} "
-        f"{model.log_likelihood:.2f} "
-        f"with {model.theta.size} parameters, "
-        + ("converged" if model.converged else f"NOT converged ({model.message})")
-        + f" after {model.evaluations} evaluations",
-        f"  {sample.size} observations, inputs "
+        f"  {sample.size} observations{_date(model)}, inputs "
         + " x ".join(
             f"{g.name}({', '.join(a.name for a in g.axes)})"
             for g in model.observations.coordinates.groups
         ),
         *_since(model),
-        f"  an evaluation takes about {cost.bytes / 1e6:.3g} MB and {cost.seconds:.2g} s",
         "",
     ]
     rows = [("task", "values", "kernel", "length scale", "nugget", "marginal", "parameters")]
@@ -77,8 +68,18 @@ def summarise(model: CopulaModel) -> str:
     if model.law_trials:
         trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in model.law_trials)
         remarks = [*remarks, f"leave-one-out CRPS by law of {model.tasks[0]}: {trials}"]
-    if remarks:
-        lines += ["", *(f"  {remark}" for remark in remarks)]
+    lines += [
+        "",
+        f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
+        f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
+        f"{covariance.noise} nugget",
+        f"  {model.method.likelihood}{' of the fit' if model.since else ''} "
+        f"{model.log_likelihood:.2f} "
+        f"with {model.theta.size} parameters, "
+        + ("converged" if model.converged else f"NOT converged ({model.message})")
+        + f" after {model.evaluations} evaluations",
+        *(f"  {remark}" for remark in remarks),
+    ]
     return "\n".join(lines)
 
 
@@ -99,6 +100,14 @@ def _since(model: CopulaModel) -> list[str]:
     ]
 
 
+def _date(model: CopulaModel) -> str:
+    """Say of which date the primary's observations are, where it is one and no input."""
+    dates = [
+        str(date_of(axis).dt.strftime("%Y-%m-%d %H:%M").item()) for axis in model.variables[0].dates
+    ]
+    return f" of {', '.join(d.removesuffix(' 00:00') for d in dates)}" if dates else ""
+
+
 def _solver(model: CopulaModel) -> str:
     """Name the solver, and say why one that approximates is there."""
     sizes = model.method.submodels(model.observations.sample.sizes)
@@ -116,8 +125,18 @@ def _lengths(model: CopulaModel, parameters: xr.Dataset, task: int) -> str:
     parts = []
     for g, group in enumerate(model.coordinates.groups):
         lengths = parameters["length_scale"].values[:, g, task]
-        parts.append(f"{', '.join(f'{v:.3g}' for v in lengths)} {group.units}".rstrip())
+        if not group.ard:
+            parts.append(_with_units(lengths, group.units))
+            continue
+        # Each axis has its own: the group's are multiples of its scale.
+        scales = parameters["scaling"].sel(axis=[a.name for a in group.axes]).values
+        each = zip(group.axes, scales, strict=True)
+        parts.append("; ".join(f"{a.name} {_with_units(lengths * s, a.units)}" for a, s in each))
     return " x ".join(parts)
+
+
+def _with_units(lengths: Iterable[float], units: str) -> str:
+    return f"{', '.join(f'{v:.3g}' for v in lengths)} {units}".rstrip()
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

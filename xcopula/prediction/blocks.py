@@ -147,17 +147,25 @@ class Query:
         function: Callable[..., FloatArray],
         predictor: Any,
         leading: FloatArray | None,
+        given: tuple[Any, tuple[Hashable, ...]] | None = None,
     ) -> Any:
-        """Apply :func:`transform` to latent moments of all cells, now or lazily."""
+        """Apply :func:`transform` to latent moments of all cells, now or lazily.
+
+        What is ``given`` is a value for each cell, with its dims.
+        """
+        fields, index = list(self.fields), list(self.field_index)
+        if given is not None:
+            fields, index = [*fields, given[0]], [*index, given[1]]
         options: dict[str, Any] = {
-            "missing": self._missing(self.field_index),
+            "missing": self._missing(index),
             "function": function,
             "predictor": predictor,
             "task": self.task,
             "leading": leading,
+            "given": given is not None,
         }
         if isinstance(moments, np.ndarray):
-            return transform(moments, *map(np.asarray, self.fields), **options)
+            return transform(moments, *map(np.asarray, fields), **options)
         import dask.array as da
 
         outer = self.dims if leading is None else (_LEADING, *self.dims)
@@ -166,7 +174,7 @@ class Query:
             outer,
             moments,
             (_ROW, *self.dims),
-            *self._pairs(self.fields, self.field_index),
+            *self._pairs(fields, index),
             new_axes={} if leading is None else {_LEADING: len(leading)},
             concatenate=True,
             align_arrays=False,
@@ -204,11 +212,13 @@ def transform(
     predictor: Any,
     task: int,
     leading: FloatArray | None,
+    given: bool = False,
 ) -> FloatArray:
     """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values.
 
     Moments of one row are means alone: the deviation does not count, and is zero. Fields of the
-    law have the dims that they have; ``missing`` says which they lack.
+    law have the dims that they have; ``missing`` says which they lack. If a value is ``given`` for
+    each cell, it is the last of the fields.
     """
     shape = moments.shape[1:]
     mean, *std = moments.reshape(len(moments), -1)
@@ -216,6 +226,7 @@ def transform(
         np.broadcast_to(np.expand_dims(f, axes), shape)
         for f, axes in zip(fields, missing, strict=True)
     ]
+    beside = whole.pop() if given else None
     values: Sequence[tuple[Any, ...]] = [()] if leading is None else [(v,) for v in leading]
     out = np.full((len(values), mean.size), np.nan)
     cells = np.flatnonzero(np.isfinite(mean))  # what is masked asks nothing of the law
@@ -224,6 +235,7 @@ def transform(
         law = predictor.law(task, [f.flat[where] for f in whole])
         centre = mean[where]
         spread = std[0][where] if std else np.zeros_like(centre)
+        own = () if beside is None else (beside.flat[where],)
         for row, value in zip(out, values, strict=True):
-            row[where] = function(centre, spread, law, *value)
+            row[where] = function(centre, spread, law, *value, *own)
     return out.reshape(shape if leading is None else (len(values), *shape))

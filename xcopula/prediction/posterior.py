@@ -11,9 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.labels.coordinates.units import conversion, units_of
 from xcopula.methods import Method
 from xcopula.prediction import blocks
+from xcopula.prediction.target import check_cells
 from xcopula.process import outcome
+from xcopula.solvers import Solver
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -22,8 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["Posterior", "check_levels"]
 
 FloatArray = npt.NDArray[np.float64]
+Threshold = float | Sequence[float] | FloatArray | xr.DataArray
 
 _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
+_THRESHOLD = (
+    "A threshold must be a number or a sequence of numbers, or a DataArray on dims of the target"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,26 +41,32 @@ class Posterior:
     the latent moments are evaluated when something first needs them; the median needs the mean
     alone.
 
+    Quantiles have the name of the variable. Every other result has a name that says what it is,
+    such as ``Cd_median`` or ``Cd_exceedance``, so that ``xr.merge`` takes them together.
+
     Attributes
     ----------
     tasks : tuple of str
         The variables of the model, the primary first.
     method : Method
         How the model was fitted.
+    solver : Solver, optional
+        How its samples are conditioned; None if that is not known yet.
     query : Query
         The cells of the target.
     predictor : Predictor, or delayed
-    coords : mapping
-        Coordinates of the target.
+    coords : Coordinates
+        Coordinates of the target, with their indexes.
     attrs : dict
         Attributes of the variable.
     """
 
     tasks: tuple[str, ...]
     method: Method
+    solver: Solver | None
     query: blocks.Query
     predictor: Any
-    coords: dict[Hashable, xr.DataArray]
+    coords: xr.Coordinates
     attrs: dict[str, Any]
 
     @cached_property
@@ -69,7 +82,7 @@ class Posterior:
     def _rows(self, levels: FloatArray) -> Any:
         """Return what quantiles of some levels need: both moments, or the mean for the median."""
         if (levels != 0.5).any() or not self.method.mean_is_cheaper(
-            len(self.tasks), self.query.task
+            self.solver, len(self.tasks), self.query.task
         ):
             return self.moments
         # What is known in memory is not computed again. A graph does not depend on what was asked
@@ -99,17 +112,13 @@ class Posterior:
     @property
     def latent(self) -> xr.Dataset:
         """Mean and standard deviation of the latent Gaussian process."""
-        coords = {n: c for n, c in self.coords.items() if n not in ("mean", "std")}
+        titles = {"mean": "latent mean", "std": "latent standard deviation"}
         return xr.Dataset(
             {
-                "mean": (self.dims, self.moments[0], {"long_name": "latent mean", "units": "1"}),
-                "std": (
-                    self.dims,
-                    self.moments[1],
-                    {"long_name": "latent standard deviation", "units": "1"},
-                ),
+                name: (self.dims, moments, self._number_attrs(title))
+                for (name, title), moments in zip(titles.items(), self.moments, strict=True)
             },
-            coords=coords,
+            coords=self._coords_beside(*titles),
         )
 
     def quantile(self, q: float | Sequence[float] | FloatArray) -> xr.DataArray:
@@ -121,21 +130,21 @@ class Posterior:
             If a level is not strictly between 0 and 1.
         """
         levels = check_levels(q)
-        return self._over(
-            outcome.quantile,
-            "quantile",
-            levels,
-            {"long_name": "quantile level", "units": "1"},
-            self._value_attrs(),
-            self._rows(levels),
-        )
+        attrs = {"long_name": "quantile level", "units": "1"}
+        rows = self._rows(levels)
+        result = self._over(outcome.quantile, "quantile", levels, attrs, rows)
+        return result.assign_attrs(self._value_attrs())
 
     def median(self) -> xr.DataArray:
-        """Return the median."""
-        return self.quantile(0.5).drop_vars("quantile")
+        """Return the median, named after the variable with ``_median``."""
+        median = self.quantile(0.5).drop_vars("quantile")
+        return self._named(median, "median", self._value_attrs("median"))
 
     def interval(self, level: float = 0.9) -> xr.DataArray:
-        """Return the central interval of a level, on a first dim ``bound`` (lower, upper)."""
+        """Return the central interval of a level, on a first dim ``bound`` (lower, upper).
+
+        It is named after the variable with ``_interval``.
+        """
         levels = check_levels(level)
         if levels.size > 1:
             raise ValueError(
@@ -143,29 +152,52 @@ class Posterior:
             )
         (level,) = levels.reshape(-1)
         both = self.quantile([0.5 * (1.0 - level), 0.5 * (1.0 + level)])
-        return (
+        bounds = (
             both.drop_vars("quantile")
             .rename(quantile="bound")
             .assign_coords(bound=["lower", "upper"])
         )
+        return self._named(bounds, "interval", self._value_attrs(f"{100 * level:.3g} % interval"))
 
-    def cdf(self, value: float | Sequence[float] | FloatArray) -> xr.DataArray:
-        """Return P(Y <= value); a sequence gives a first dim ``threshold``."""
-        return self._probability(outcome.cdf, value, "probability of at most")
+    def cdf(self, value: Threshold) -> xr.DataArray:
+        """Return P(Y <= value), named after the variable with ``_cdf``.
 
-    def exceedance(self, threshold: float | Sequence[float] | FloatArray) -> xr.DataArray:
-        """Return P(Y > threshold); a sequence gives a first dim ``threshold``."""
-        return self._probability(outcome.exceedance, threshold, "probability of more than")
+        Parameters
+        ----------
+        value : float, sequence of float or DataArray
+            In the variable's units. A sequence gives a first dim ``threshold``. A DataArray on dims
+            of the target is a threshold that differs from cell to cell; NaN gives NaN.
+        """
+        return self._probability(outcome.cdf, value, "cdf", "probability of at most")
+
+    def exceedance(self, threshold: Threshold) -> xr.DataArray:
+        """Return P(Y > threshold), named after the variable with ``_exceedance``.
+
+        Parameters
+        ----------
+        threshold : float, sequence of float or DataArray
+            In the variable's units. A sequence gives a first dim ``threshold``. A DataArray on dims
+            of the target is a threshold that differs from cell to cell; NaN gives NaN.
+        """
+        phrase = "probability of more than"
+        return self._probability(outcome.exceedance, threshold, "exceedance", phrase)
 
     def mean(self) -> xr.DataArray:
-        """Return the mean, NaN where the tail of the law is too heavy for a mean to exist."""
-        return self._apply(outcome.mean, None, self._value_attrs())
+        """Return the mean, NaN where the tail of the law is too heavy for a mean to exist.
+
+        It is named after the variable with ``_mean``.
+        """
+        return self._named(self._apply(outcome.mean), "mean", self._value_attrs("mean"))
 
     def std(self) -> xr.DataArray:
-        """Return the standard deviation, NaN where it does not exist."""
-        attrs = self._value_attrs()
-        attrs.pop("standard_name", None)
-        return self._apply(outcome.std, None, attrs).rename(f"{self.name}_std")
+        """Return the standard deviation, NaN where it does not exist.
+
+        It is named after the variable with ``_std``.
+        """
+        attrs = self._value_attrs("standard deviation")
+        if "standard_name" in attrs:  # CF's modifier for the uncertainty of a quantity
+            attrs["standard_name"] = f"{attrs['standard_name']} standard_error"
+        return self._named(self._apply(outcome.std), "std", attrs)
 
     def information(self) -> xr.DataArray:
         """Return what each secondary adds in each cell, on a first dim ``secondary``.
@@ -196,13 +228,10 @@ class Posterior:
         return xr.DataArray(
             values,
             dims=("secondary", *self.dims),
-            coords={**self.coords, "secondary": secondaries},
+            coords=self._coords_beside("information"),
             name="information",
-            attrs={
-                "long_name": f"latent precision of {self.name} added by a secondary",
-                "units": "1",
-            },
-        )
+            attrs=self._number_attrs(f"latent precision of {self.name} added by a secondary"),
+        ).assign_coords(secondary=secondaries)
 
     @property
     def plot(self) -> PosteriorPlots:
@@ -211,21 +240,84 @@ class Posterior:
 
         return PosteriorPlots(self)
 
-    def _value_attrs(self) -> dict[str, Any]:
-        return {k: self.attrs[k] for k in _KEPT if k in self.attrs}
+    def _value_attrs(self, what: str = "") -> dict[str, Any]:
+        """Return the attributes of the variable; ``what`` is said of it by the long name."""
+        attrs = {k: self.attrs[k] for k in _KEPT if k in self.attrs}
+        if what:
+            attrs["long_name"] = f"{what} of {attrs.get('long_name', self.name)}"
+        return attrs
+
+    def _number_attrs(self, title: str) -> dict[str, Any]:
+        """Return the attributes of something without units on the cells of the target."""
+        return {"long_name": title, "units": "1"} | {
+            k: v for k, v in self.attrs.items() if k == "grid_mapping"
+        }
+
+    def _coords_beside(self, *results: str) -> xr.Coordinates:
+        """Return the coordinates without those that are called like a result."""
+        taken = [name for name in results if name in self.coords]
+        return self.coords.to_dataset().drop_vars(taken).coords if taken else self.coords
+
+    def _named(self, result: xr.DataArray, what: str, attrs: dict[str, Any]) -> xr.DataArray:
+        """Return a result under a name that says what it is."""
+        name = f"{self.name}_{what}"
+        result = result.drop_vars(name, errors="ignore").rename(name)
+        result.attrs = attrs
+        return result
 
     def _probability(
-        self, function: Callable[..., FloatArray], value: Any, phrase: str
+        self, function: Callable[..., FloatArray], value: Any, what: str, phrase: str
     ) -> xr.DataArray:
+        attrs = self._number_attrs(f"{phrase} the threshold of {self.name}")
+        if isinstance(value, xr.DataArray) and value.dims not in ((), ("threshold",)):
+            field = self._check_field(value)
+            result = self._apply(function, field=field)
+            return self._named(result.assign_coords(threshold=field), what, attrs)
         thresholds = _numbers(value)
         if thresholds.ndim > 1 or thresholds.size == 0 or np.isnan(thresholds).any():
             raise ValueError(
-                f"A threshold must be a number or a sequence of numbers, found {shown(value)}. "
-                f"Give it in the units of {self.name!r}."
+                f"{_THRESHOLD}, found {shown(value)}. Give it in the units of {self.name!r}."
             )
-        attrs = {"long_name": f"{phrase} the threshold of {self.name}", "units": "1"}
         units = {k: v for k, v in self.attrs.items() if k == "units"}
-        return self._over(function, "threshold", thresholds, units, attrs)
+        if isinstance(value, xr.DataArray):
+            thresholds = thresholds * self._factor(value)
+        return self._named(self._over(function, "threshold", thresholds, units), what, attrs)
+
+    def _check_field(self, threshold: xr.DataArray) -> xr.DataArray:
+        """Return a threshold of each cell in the variable's units, with the target's dims.
+
+        Raises
+        ------
+        ValueError
+            If it has other dims, sizes, labels or units.
+        TypeError
+            If it does not hold numbers.
+        """
+        if threshold.dtype.kind not in "iuf":
+            raise TypeError(f"{_THRESHOLD}, found dtype {threshold.dtype}. Convert it to numbers.")
+        strange = [str(d) for d in threshold.dims if d not in self.dims]
+        if strange:
+            raise ValueError(
+                f"The threshold has dims {strange}, the target has {[str(d) for d in self.dims]}. "
+                "Select one entry along them, or interpolate it to the target."
+            )
+        sizes = dict(zip(self.dims, self.query.shape, strict=True))
+        check_cells("The threshold", threshold, sizes, self.coords)
+        factor = self._factor(threshold)
+        dims = [d for d in self.dims if d in threshold.dims]
+        bare = threshold.reset_coords(drop=True).transpose(*dims).astype(np.float64)
+        return (bare * factor).assign_attrs(self._value_attrs("threshold"))
+
+    def _factor(self, threshold: xr.DataArray) -> float:
+        """Return what turns the units of a threshold into the variable's."""
+        given, own = units_of(threshold), str(self.attrs.get("units", ""))
+        factor = conversion(given or own, own)
+        if factor is None:
+            raise ValueError(
+                f"The threshold is in {given!r}, {self.name!r} in {own or 'no units'!r}. Convert "
+                "it, or correct its `units` attribute."
+            )
+        return factor
 
     def _over(
         self,
@@ -233,25 +325,25 @@ class Posterior:
         dim: str,
         values: FloatArray,
         dim_attrs: dict[str, Any],
-        attrs: dict[str, Any],
         rows: Any = None,
     ) -> xr.DataArray:
-        result = self._apply(function, values.reshape(-1), attrs, dim, rows)
+        result = self._apply(function, values.reshape(-1), dim, rows)
         result = result.assign_coords({dim: (dim, values.reshape(-1), dim_attrs)})
         return result.isel({dim: 0}) if values.ndim == 0 else result
 
     def _apply(
         self,
         function: Callable[..., FloatArray],
-        leading: FloatArray | None,
-        attrs: dict[str, Any],
+        leading: FloatArray | None = None,
         dim: str | None = None,
         rows: Any = None,
+        field: xr.DataArray | None = None,
     ) -> xr.DataArray:
         moments = self.moments if rows is None else rows
-        values = self.query.transform(moments, function, self.predictor, leading)
+        given = None if field is None else (field.data, field.dims)
+        values = self.query.transform(moments, function, self.predictor, leading, given)
         dims = self.dims if dim is None else (dim, *self.dims)
-        return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name, attrs=attrs)
+        return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name)
 
 
 def _numbers(given: Any) -> FloatArray:

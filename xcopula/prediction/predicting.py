@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import xarray as xr
 
 from xcopula.labels.coordinates import CoordinateSystem, find_projection
+from xcopula.labels.georeference import from_table
 from xcopula.labels.observations import Variable
 from xcopula.methods import Method
 from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunks, own_chunks
 from xcopula.prediction.posterior import Posterior, check_levels
 from xcopula.prediction.predictor import Predictor
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
+from xcopula.solvers import Solver
 from xcopula.warn import shown
 
 __all__ = ["Predicting", "posterior", "predict"]
@@ -37,6 +39,10 @@ class Predicting:
         @property
         def method(self) -> Method:
             """How the model was, or will be, fitted."""
+
+        @property
+        def solver(self) -> Solver | None:
+            """How samples are conditioned; None if that is not known yet."""
 
     @property
     def predictor(self) -> Predictor | None:
@@ -142,9 +148,16 @@ def predict(
         If it lacks a field of the law, or has a group that the training data do not have.
     KeyError
         If the model has no such variable.
+    TypeError
+        If the quantiles are a text, such as the name of a variable.
     ValueError
         If a level, ``of`` or the mask is not valid.
     """
+    if isinstance(quantiles, str):
+        raise TypeError(
+            f"`quantiles` must be numbers between 0 and 1, found {shown(quantiles)}. To choose "
+            f"which variable is predicted, pass `variable={quantiles!r}`."
+        )
     levels = check_levels(quantiles)
     asked = _Asked(model, target, variable, of, mask)
     return asked.posterior(chunks, levels.size).quantile(levels).to_dataset()
@@ -179,6 +192,7 @@ class _Asked:
         task = model.task(variable)
         if not isinstance(of, str) or of not in _OF:
             raise ValueError(f"`of` must be one of {_OF}, found {shown(of)}.")
+        target = from_table(target)
         if not isinstance(target, xr.Dataset | xr.DataArray):
             raise TypeError(
                 f"The target must be a Dataset or DataArray, found {shown(target)}. Give it the "
@@ -214,20 +228,26 @@ class _Asked:
         return Posterior(
             tasks=model.tasks,
             method=model.method,
+            solver=model.solver,
             query=query,
             predictor=predictor,
             coords=coords,
             attrs=attrs,
         )
 
-    def _labels(self) -> tuple[dict[Any, xr.DataArray], dict[str, Any]]:
+    def _labels(self) -> tuple[xr.Coordinates, dict[str, Any]]:
         """Return the coordinates and the attributes of the result."""
-        coords, attrs = dict(self.cells.kept), dict(self.variable.attrs)
-        found = self.projection
+        kept, attrs = self.cells.kept, dict(self.variable.attrs)
+        attrs.pop("grid_mapping", None)
+        found, own = self.projection, self.model.coordinates.grid_mapping
         # The result is on the target's grid; where that says nothing, on the training data's.
-        if attrs.pop("grid_mapping", None) and found is None:
-            found = self.model.coordinates.grid_mapping
+        if found is None and own is not None:
+            found = own.without_extent()
         if found is not None:
             attrs["grid_mapping"] = found.name
-            coords[found.name] = found.to_coordinate()
-        return coords, attrs
+            coordinate = found.to_coordinate()
+            if found.name in kept.xindexes:
+                kept[found.name].attrs = coordinate.attrs  # an index with a CRS stays
+            else:
+                kept = kept.assign_coords({found.name: coordinate})
+        return kept.coords, attrs

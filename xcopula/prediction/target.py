@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from xcopula.errors import FieldError
+from xcopula.errors import CoordinateError, FieldError
 from xcopula.labels import names
-from xcopula.labels.coordinates import CoordinateSystem
+from xcopula.labels.coordinates import Axis, CoordinateSystem, coordinates_of
+from xcopula.labels.dates import check_dates
 from xcopula.labels.fields import Field, find_fields
+from xcopula.labels.georeference import locate
 from xcopula.labels.observations import Variable
 from xcopula.prediction.blocks import Query
 from xcopula.prediction.layout import Layout, Target
 from xcopula.warn import warn_user
 
-__all__ = ["Cells", "find_cells", "warn_of_lost_cells"]
+__all__ = ["Cells", "check_cells", "find_cells", "warn_of_lost_cells"]
 
 
 @dataclass(frozen=True)
@@ -34,20 +37,21 @@ class Cells:
         What the variable's law varies with.
     dims : tuple
         Dims of the result.
-    kept : dict
-        Coordinates of the target that the result keeps.
+    kept : Dataset
+        Coordinates of the target that the result keeps, with their indexes and the CF attributes
+        of what the model took them for; and the date of the model, if the target has none.
     """
 
     coordinates: list[xr.DataArray]
     mask: xr.DataArray
     fields: list[xr.DataArray]
     dims: tuple[Hashable, ...]
-    kept: dict[Hashable, xr.DataArray]
+    kept: xr.Dataset
 
     @property
     def sizes(self) -> dict[Hashable, int]:
         """Size of each dim."""
-        return {d: a.sizes[d] for a in self.coordinates for d in a.dims}
+        return {d: a.sizes[d] for a in (*self.coordinates, self.mask) for d in a.dims}
 
     def query(self, chunks: Layout | None, task: int, *, nugget: bool) -> Query:
         """Return what blocks compute with."""
@@ -82,42 +86,107 @@ def find_cells(
     wanted = _mask(target, mask)
     fields = find_fields(variable.fields, target, coordinates, variable.name)
     sources = [field.source for field in variable.fields]
-    axes = coordinates.find_in(target, ignore=sources)
-    dims = _dims(target, axes, wanted, fields)
-    _check_cells("The mask", wanted, axes)
+    located: Target = locate(target)
+    sought = coordinates.search(located, ignore=sources)
+    axes = coordinates.read_all(sought)
+    needed = {d for a in axes for d in a.dims}
+    single = _single_dims(target, needed, variable.name)
+    dims = _dims(target, needed | set(single), wanted, fields)
+    check_cells("The mask", wanted, target.sizes, target.coords)
     for field, found in zip(variable.fields, fields, strict=True):
-        _check_cells(f"The field {field.name!r}", found, axes)
+        check_cells(f"The field {field.name!r}", found, target.sizes, target.coords)
     if not wanted.dims:
         _check_groups(variable.fields, fields)
+    wanted = wanted.expand_dims([d for d in single if d not in wanted.dims])
+    pairs = zip(coordinates.axes, sought, strict=True)
+    lacking = check_dates(variable.dates, target, variable.name)
     return Cells(
         coordinates=[_ordered(a, dims) for a in axes],
         mask=_ordered(wanted, dims),
         fields=[_ordered(f, dims) for f in fields],
         dims=dims,
-        kept={
-            n: c
-            for n, c in target.coords.items()
-            if set(c.dims) <= set(dims) and n not in (variable.name, *names.DIMS)
-        },
+        kept=_kept(target, dims, variable.name, pairs).assign_coords(lacking),
     )
 
 
-def _check_cells(what: str, array: xr.DataArray, axes: Sequence[xr.DataArray]) -> None:
-    """Refuse a mask or a field of other sizes or labels than the target's coordinates."""
-    for axis in axes:
-        for dim in array.dims:
-            if dim in axis.dims and array.sizes[dim] != axis.sizes[dim]:
-                found = f"{array.sizes[dim]} entries, the target has {axis.sizes[dim]}"
-            elif dim in array.indexes and not array.indexes[dim].equals(
-                axis.indexes.get(dim, array.indexes[dim])
-            ):
-                found = "other labels than the target"
-            else:
-                continue
-            raise ValueError(
-                f"{what} is not on the cells of the target: along {dim!r} it has {found}. "
-                "Select the same cells, or use `reindex_like`."
-            )
+def _kept(
+    target: Target,
+    dims: tuple[Hashable, ...],
+    variable: str,
+    sought: Iterable[tuple[Axis, xr.DataArray]],
+) -> xr.Dataset:
+    """Return the coordinates of a target that a result has, with attributes as CF has them."""
+    whole = coordinates_of(target)
+    left = [
+        n
+        for n, c in whole.coords.items()
+        if not set(c.dims) <= set(dims) or n in (variable, *names.DIMS)
+    ]
+    kept = whole.drop_vars(left).copy()  # the target keeps the attributes that it has
+    for axis, found in sought:
+        if found.name in kept.coords:
+            kept[found.name].attrs = {**axis.attributes(found), **found.attrs}
+    return kept
+
+
+def check_cells(
+    what: str,
+    array: xr.DataArray,
+    sizes: Mapping[Hashable, int],
+    labels: Mapping[Hashable, Any],
+) -> None:
+    """Refuse a mask or a field of other sizes or labels than the cells of a target."""
+    for dim in array.dims:
+        if array.sizes[dim] != sizes.get(dim, array.sizes[dim]):
+            found = f"{array.sizes[dim]} entries, the target has {sizes[dim]}"
+        elif (
+            dim in array.coords
+            and dim in labels
+            and not labels[dim].variable.equals(array[dim].variable)
+        ):
+            found = "other labels than the target"
+        else:
+            continue
+        raise ValueError(
+            f"{what} is not on the cells of the target: along {dim!r} it has {found}. "
+            "Select the same cells, or use `reindex_like`."
+        )
+
+
+def _single_dims(target: Target, needed: Set[Hashable], variable: str) -> list[Hashable]:
+    """Return the dims of length one that the model does not need, and refuse longer ones.
+
+    Dims that only belong to other variables of a Dataset are not dims of the target.
+
+    Raises
+    ------
+    CoordinateError
+        With the dims and what to do.
+    """
+    own: Any = target
+    if isinstance(target, xr.Dataset):
+        own = target.data_vars.get(variable)
+        if own is not None and not needed <= set(own.dims):
+            own = None
+    if own is not None:
+        beyond = [d for d in own.dims if d not in needed]
+    else:
+        holders = {d: [v for v in target.data_vars.values() if d in v.dims] for d in target.dims}
+        beyond = [
+            d
+            for d, those in holders.items()
+            if d in target.coords and d not in needed
+            if not those or any(needed <= set(v.dims) for v in those)
+        ]
+    beyond = [d for d in beyond if d not in names.DIMS]
+    several = [str(d) for d in beyond if target.sizes[d] != 1]
+    if several:
+        raise CoordinateError(
+            f"The target has the dims {several}, which are no inputs of the model: it predicts the "
+            f"same all along. Select one entry, as in `target.isel({several[0]}=0, drop=True)`, or "
+            f"fit with a coordinate of {several[0]!r} in `coords`."
+        )
+    return beyond
 
 
 def _ordered(array: xr.DataArray, dims: tuple[Hashable, ...]) -> xr.DataArray:
@@ -169,12 +238,11 @@ def _mask(target: Target, mask: str | xr.DataArray | None) -> xr.DataArray:
 
 def _dims(
     target: Target,
-    axes: Sequence[xr.DataArray],
+    needed: Set[Hashable],
     mask: xr.DataArray,
     fields: Sequence[xr.DataArray],
 ) -> tuple[Hashable, ...]:
     """Return the dims of the result, in the order that the target shows them."""
-    needed = {d for a in axes for d in a.dims}
     strange = [d for f in fields for d in f.dims if d not in needed]
     if strange:
         raise FieldError(

@@ -28,21 +28,29 @@ def quantile(mean: FloatArray, std: FloatArray, marginal: Marginal, level: float
     return marginal.from_normal(mean + std * ndtri(level))
 
 
-def cdf(mean: FloatArray, std: FloatArray, marginal: Marginal, value: float) -> FloatArray:
-    """Return P(Y* <= value)."""
+def cdf(
+    mean: FloatArray, std: FloatArray, marginal: Marginal, value: float | FloatArray
+) -> FloatArray:
+    """Return P(Y* <= value), for one value or one of each cell."""
     return _tail(mean, std, marginal, value, 1.0)
 
 
-def exceedance(mean: FloatArray, std: FloatArray, marginal: Marginal, value: float) -> FloatArray:
-    """Return P(Y* > value), exact also where it is tiny."""
+def exceedance(
+    mean: FloatArray, std: FloatArray, marginal: Marginal, value: float | FloatArray
+) -> FloatArray:
+    """Return P(Y* > value), for one value or one of each cell; exact also where it is tiny."""
     return _tail(mean, std, marginal, value, -1.0)
 
 
 def _tail(
-    mean: FloatArray, std: FloatArray, marginal: Marginal, value: float, sign: float
+    mean: FloatArray,
+    std: FloatArray,
+    marginal: Marginal,
+    value: float | FloatArray,
+    sign: float,
 ) -> FloatArray:
     # A law that varies has a score at each cell, a constant one the same at all.
-    at = np.full(mean.shape, value) if marginal.fields else value
+    at = np.broadcast_to(value, mean.shape) if marginal.fields else value
     score = marginal.to_normal(at)
     # A cell that is known exactly (std = 0) has probability 0 or 1; the value itself is not above.
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -32,6 +32,7 @@ __all__ = [
 SOLVERS: dict[str, Solver] = {"exact": Exact(), "neighbours": Neighbours()}
 
 _CONTRACT = ("prepare", "objective", "condition", "cost")
+_SAYS = ("name", "mean_is_cheaper")
 
 
 # A sub-model of so many values is evaluated exactly in some seconds.
@@ -68,7 +69,8 @@ def resolve_solver(spec: object) -> Solver | None:
         raise ValueError(f"Unknown solver {spec!r}. Choose one of {names}.")
     if isinstance(spec, type) and hasattr(spec, "condition"):
         raise TypeError(f"`solver` is a class. Give an object instead: {spec.__name__}().")
-    if all(callable(getattr(spec, part, None)) for part in _CONTRACT):
+    does = all(callable(getattr(spec, part, None)) for part in _CONTRACT)
+    if does and all(hasattr(spec, part) for part in _SAYS):
         return spec  # type: ignore[return-value]
     raise TypeError(
         f"`solver` must be {names} or an object of xcopula.solvers; found {type(spec).__name__}."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -51,15 +51,16 @@ class Conditioned(Protocol):
 class LeavesOut(Protocol):
     """A conditioned process that can leave out more than one observation at a time."""
 
-    def left_out(self, rows: IntArray, without: Sequence[IntArray]) -> Moments:
+    def left_out(self, rows: IntArray, without: Iterable[IntArray]) -> Moments:
         """Return the moments (r,) of some observations' scores, each given all but some others.
 
         Parameters
         ----------
         rows : ndarray (r,)
             Numbers of observations.
-        without : sequence of ndarray
-            For each, the numbers of those that are left out beside itself.
+        without : iterable of ndarray
+            For each, the numbers of those that are left out beside itself. It is gone through in
+            order, by each sub-model anew, and few of them are held at a time.
         """
 
 
@@ -108,9 +109,17 @@ class Solver(Protocol):
 
     A *structure* is what a solver makes of a sample once, such as lists of neighbours, and again
     when length scales are known; it does not depend on the marginal laws.
+
+    Attributes
+    ----------
+    name : str
+        As users ask for it.
+    mean_is_cheaper : bool
+        Whether the mean alone costs much less than mean and variance.
     """
 
     name: ClassVar[str]
+    mean_is_cheaper: ClassVar[bool]
 
     def prepare(self, process: Process, theta: FloatArray, sample: Sample) -> Any:
         """Return the structure of a sample, made for parameters near theta."""
@@ -145,6 +154,9 @@ class Sequential(Solver, Protocol):
 
     def adapts(self, process: Process) -> bool:
         """Tell whether the structure depends on the length scales."""
+
+    def for_trials(self) -> Self:
+        """Return the solver that judges candidates: options that only refine maps are default."""
 
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0

@@ -31,7 +31,7 @@ class Cost(NamedTuple):
 
     @property
     def hours(self) -> float:
-        """Time of a whole fit on one core."""
+        """Time of all evaluations of a fit on one core."""
         return self.evaluations * self.seconds / 3600.0
 
     @classmethod
@@ -42,12 +42,6 @@ class Cost(NamedTuple):
             sum(c.flops for c in costs),
             max(c.evaluations for c in costs),
         )
-
-    def describe(self) -> str:
-        """Return memory and time in words."""
-        if self.hours < 1.0:
-            return f"about {self.bytes / 1e9:.2g} GB and {60.0 * self.hours:.2g} minutes"
-        return f"about {self.bytes / 1e9:.2g} GB and {self.hours:.2g} hours"
 
 
 def machine_memory() -> float:

@@ -8,6 +8,7 @@ coarse to fine: early observations are spread out and know of long ranges.
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -45,6 +46,9 @@ _ENOUGH = 0.6
 _LOOKED_AT = 15.0
 # Where distance alone does not tell who matters, so many times the neighbours are looked at.
 WIDER = 1.5
+# Where structures measure nearness in different ways, this part of the neighbours is theirs by
+# equal shares, each the nearest in its own way.
+_BY_STRUCTURE = 0.5
 # A share of the observations that is few.
 _FEW = 0.2
 # Queries of a tree at a time, so that what is found of them stays small.
@@ -104,7 +108,10 @@ class Near:
     places : ndarray (n, d)
         In units of the length scales.
     lengths : ndarray (d,)
-        These, for each column.
+        These, for each column: a mean over structures.
+    metrics : ndarray (k, d)
+        Lengths of each structure, where these measure nearness in different ways: what is the same
+        at a place all year, and what is the same everywhere on a day. Else the mean alone.
     """
 
     sample: Sample
@@ -112,19 +119,26 @@ class Near:
     inputs: FloatArray
     places: FloatArray
     lengths: FloatArray
+    metrics: FloatArray
 
     @classmethod
     def of(cls, process: Process, theta: FloatArray, sample: Sample) -> Near:
         """Measure a sample by the covariance at theta."""
         state = process.state(theta)
         inputs = scaled_inputs(sample.inputs, state)
-        lengths = _metric(process, theta)
-        return cls(sample, state, inputs, places(inputs, lengths), lengths)
+        lengths, metrics = _metrics(process, theta)
+        return cls(sample, state, inputs, places(inputs, lengths), lengths, metrics)
 
     @property
     def distance_decides(self) -> bool:
         """Whether the nearest are those of largest covariance: one task, one group."""
         return self.sample.tasks == 1 and len(self.state.groups) == 2
+
+    def candidates(self, most: int) -> int:
+        """Return how many observations of a task are looked at, in each metric, for so many."""
+        if self.distance_decides or len(self.metrics) > 1:
+            return most
+        return int(np.ceil(WIDER * most))
 
 
 @dataclass(frozen=True)
@@ -160,17 +174,23 @@ class Connected:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
-def _metric(process: Process, theta: FloatArray) -> FloatArray:
-    """Return a length (d,) for each column: that of its group, over tasks and structures.
+def _metrics(process: Process, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a length (d,) for each column, that of its group, and lengths (k, d) by structure.
 
-    The mean of logarithms, each task and structure counted by its share of the variance.
+    The mean of logarithms, each task and structure counted by its share of the variance. In one
+    group structures differ by a factor, which changes no order of distances.
     """
     covariance = process.covariance
     own = theta[: covariance.size]
     lengths = covariance.part(own, "length")  # (q, g, t or 1)
     shares = np.diagonal(covariance.matrices(own)[:-1], axis1=1, axis2=2)  # (q, t)
-    logs = (lengths * shares[:, None, :]).sum(axis=(0, 2)) / shares.sum()
-    return np.repeat(np.exp(logs), [g.size for g in covariance.groups])
+    logs = (lengths * shares[:, None, :]).sum(axis=2)  # (q, g)
+    columns = [g.size for g in covariance.groups]
+    mean = np.repeat(np.exp(logs.sum(axis=0) / shares.sum()), columns)
+    if len(columns) == 1 or len(lengths) == 1:
+        return mean, mean[None]
+    each = np.exp(logs / shares.sum(axis=1, keepdims=True))
+    return mean, np.repeat(each, columns, axis=1)
 
 
 def places(inputs: FloatArray, lengths: FloatArray) -> FloatArray:
@@ -245,7 +265,8 @@ def link(
     sample = near.sample
     neighbours = np.zeros((rows.size, most), np.int32)
     counts = np.zeros(rows.size, np.int32)
-    wide = most if near.distance_decides else int(np.ceil(WIDER * most))
+    wide = near.candidates(most)
+    metrics = [places(near.inputs, lengths) for lengths in near.metrics]
     for i in range(sample.tasks):
         task = sample.task(i)
         mine = np.flatnonzero((rows >= task.start) & (rows < task.stop))
@@ -253,18 +274,25 @@ def link(
             continue
         own = rows[mine]
         found = []
-        for j in range(i + 1):
+        for j, where in itertools.product(range(i + 1), metrics):
             other = sample.task(j)
-            before = _preceding(
-                near.places[own], rank[own], near.places[other], rank[other], wide, workers
-            )
+            before = _preceding(where[own], rank[own], where[other], rank[other], wide, workers)
             found.append(np.where(before >= 0, before + other.start, -1).astype(np.int32))
         candidates = np.concatenate(found, axis=1)
+        if len(metrics) > 1:
+            candidates = _once(candidates)
         points = np.ascontiguousarray(near.inputs[:, own])
         neighbours[mine], counts[mine] = choose(
             near, points, sample.sites[own], i, candidates, most
         )
     return Graph(rows, neighbours, counts, weights, clusters)
+
+
+def _once(candidates: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return candidates (r, c) without those that were found before: each again is -1."""
+    ordered = np.sort(candidates, axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1
+    return ordered
 
 
 def choose(
@@ -277,7 +305,8 @@ def choose(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the neighbours (r, m) of points (d, r) among candidates (r, c), and their numbers.
 
-    Those of largest covariance, but some of every task. Candidates below zero are none.
+    Those of largest covariance, but some of every task, and some of each structure where these
+    measure nearness in different ways. Candidates below zero are none.
     """
     sample = near.sample
     out = np.zeros((len(candidates), most), np.int32)
@@ -290,6 +319,8 @@ def choose(
         out[:, : kept.shape[1]] = np.maximum(ordered, 0)
         return out, counts
     least = max(1, most // (3 * sample.tasks)) if sample.tasks > 1 else 0
+    several = len(near.metrics)
+    each = int(_BY_STRUCTURE * most / several) if several > 1 else 0
     pick(
         floats(points),
         ints(sites),
@@ -300,6 +331,7 @@ def choose(
         ints(sample.offsets),
         ready(near.state),
         least,
+        each,
         out,
         counts,
     )

@@ -21,6 +21,7 @@ from xcopula.fitting.steps import begin
 from xcopula.labels.buffer import Buffer, check_buffer
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.entries import Entries, find_entries
+from xcopula.labels.georeference import from_table
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, gather, read
 from xcopula.labels.points import check_points
@@ -209,9 +210,14 @@ class _Asked:
     @classmethod
     def of(cls, data: Data, names: list[str], options: Options) -> _Asked:
         request = _request(names, options)
-        data = thinned(data, check_thin(options["thin"]))
+        data = thinned(from_table(data), check_thin(options["thin"]))
         sources, system = gather(
-            data, names, options["coords"], ard=options["ard"], laws=request.laws
+            data,
+            names,
+            options["coords"],
+            ard=options["ard"],
+            laws=request.laws,
+            crs=options["crs"],
         )
         check_inputs(system.names)
         for option, points in request.method.labelled().items():

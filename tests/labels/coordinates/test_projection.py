@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -66,8 +68,44 @@ class TestFindProjection:
         assert coordinate.ndim == 0
         assert coordinate.attrs == CONIC
 
+    def test_the_extent_of_a_grid_is_left_behind(self):
+        """GDAL's transform belongs to one grid."""
+        found = find_projection(projected(LAEA | {"GeoTransform": "0 1 0 0 0 1"}))
+        assert dict(found.without_extent().attributes) == LAEA
+
+    @pytest.mark.parametrize(
+        ("attrs", "geographic"),
+        [
+            ({"grid_mapping_name": "latitude_longitude"}, True),
+            (LAEA, False),
+            ({"crs_wkt": 'GEOGCS["WGS 84", ...]'}, True),
+            ({"spatial_ref": 'PROJCS["somewhere", ...]'}, False),
+            ({"crs_wkt": "EPSG:4326", "long_name": "pyproj understands it"}, True),
+        ],
+    )
+    def test_geographic(self, attrs, geographic):
+        """By the CF name, by pyproj, or by how the text begins."""
+        if "long_name" in attrs:
+            pytest.importorskip("pyproj")
+        assert find_projection(projected(attrs)).geographic == geographic
+
+    def test_without_pyproj_there_is_no_crs(self, monkeypatch):
+        """And no units of it."""
+        monkeypatch.setitem(sys.modules, "pyproj", None)
+        found = find_projection(projected({"crs_wkt": "EPSG:4326"}))
+        assert found.crs is None
+        assert found.units == ""
+
 
 class TestDifferences:
+    def test_a_text_against_parameters(self):
+        """What the text says is compared with the parameters that the other has."""
+        pytest.importorskip("pyproj")
+        text = find_projection(projected({"crs_wkt": "EPSG:3035"}))
+        assert text.differences(find_projection(projected(LAEA))) == []
+        moved = find_projection(projected(LAEA | {"longitude_of_projection_origin": 9.0}))
+        assert text.differences(moved) == ["longitude_of_projection_origin: 10.0 / 9.0"]
+
     def test_texts_do_not_count(self):
         """Other words and other rounding do not make another projection."""
         other = LAEA | {"crs_wkt": "other", "longitude_of_projection_origin": 10.0 + 1e-12}

@@ -20,6 +20,13 @@ FloatArray = npt.NDArray[np.float64]
 
 # The units of length scales, by role, where a coordinate is a length.
 _LENGTHS = {"x": "km", "y": "km", "z": "m"}
+# What CF calls a coordinate of a role, and the axis that it is along.
+_STANDARD = {
+    "longitude": {"standard_name": "longitude", "units": "degrees_east"},
+    "latitude": {"standard_name": "latitude", "units": "degrees_north"},
+    "time": {"standard_name": "time"},
+}
+_LETTERS = {"longitude": "X", "latitude": "Y", "x": "X", "y": "Y", "z": "Z", "time": "T"}
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,24 @@ class Axis:
         if {self.positive, _direction(coordinate)} == {"up", "down"}:
             factor = -factor  # a depth of ten metres is a height of minus ten
         return numbers if factor == 1.0 else numbers * factor
+
+    def attributes(self, coordinate: xr.DataArray) -> dict[str, str]:
+        """Return the CF attributes of a coordinate that was read as this axis, where it has none.
+
+        Numbers without units were taken to have those of the training data.
+        """
+        known: dict[str, str] = {}
+        if self.role in _STANDARD:
+            known = dict(_STANDARD[self.role])
+        elif self.role in ("x", "y") and is_length(self.given):
+            known = {"standard_name": f"projection_{self.role}_coordinate"}
+        if self.given and not self.epoch:
+            known.setdefault("units", self.given)
+        if self.positive:
+            known["positive"] = self.positive
+        if self.role in _LETTERS and coordinate.dims == (coordinate.name,):
+            known["axis"] = _LETTERS[self.role]
+        return {k: v for k, v in known.items() if k not in coordinate.attrs}
 
     def decode(self, numbers: FloatArray) -> npt.NDArray[Any]:
         """Return numbers of this axis as dates if it is a time, and unchanged if not."""

@@ -218,12 +218,13 @@ class _Source:
         found = [self._claimed(roles, role, scalar=True) for role in wanted]
         names = [n for n in found if n is not None]
         # Along a meridian or a parallel, one of the two is a single number.
-        whole = len(names) == len(wanted) and any(self.coordinates[n].ndim for n in names)
+        whole = len(names) == len(wanted) and any(self.coordinates[n].size > 1 for n in names)
         return names if whole else []
 
     def _claimed(self, roles: Roles, role: str, *, scalar: bool = False) -> str | None:
         claims = roles.get(role, [])
-        names = [n for n in claims if self.coordinates[n].ndim] or (claims if scalar else [])
+        # Along a dim of length one a coordinate is a single number too.
+        names = [n for n in claims if self.coordinates[n].size > 1] or (claims if scalar else [])
         return _one(names, role)
 
     def _only(self, role: str) -> str | None:

@@ -1,19 +1,31 @@
-"""The map projection of planar coordinates, as a CF grid mapping describes it."""
+"""The coordinate reference system of data, as a CF grid mapping describes it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates.crs import (
+    axis_units,
+    crs_of,
+    given_crs,
+    is_crs,
+    same_crs,
+    to_attributes,
+)
 from xcopula.warn import shown
 
 __all__ = ["Projection", "find_projection", "reference"]
+
+# The name of a grid mapping variable that the data do not name; rioxarray's too.
+_NAME = "spatial_ref"
 
 # Attributes that may differ although the projection is the same.
 _TEXTS = ("crs_wkt", "spatial_ref")
@@ -27,13 +39,41 @@ class Projection:
     name: str
     attributes: tuple[tuple[str, Any], ...]
 
+    @classmethod
+    def of(cls, given: Any, name: str = _NAME) -> Projection:
+        """Describe a CRS of pyproj, or what it can be made of; see :func:`given_crs`."""
+        return cls(name, _attributes(to_attributes(given_crs(given))))
+
+    @property
+    def crs(self) -> Any | None:
+        """The CRS, where pyproj is installed and understands the attributes."""
+        return crs_of(dict(self.attributes))
+
     @property
     def geographic(self) -> bool:
         """Whether its coordinates are longitude and latitude themselves."""
-        return dict(self.attributes).get("grid_mapping_name") == "latitude_longitude"
+        named = dict(self.attributes).get("grid_mapping_name")
+        if named is not None:
+            return bool(named == "latitude_longitude")
+        if self.crs is not None:
+            return bool(self.crs.is_geographic)
+        return self._text().upper().startswith(("GEOGCS", "GEOGCRS", "GEODCRS"))
+
+    @property
+    def units(self) -> str:
+        """Units of projected coordinates; '' if unknown."""
+        return "" if self.crs is None else axis_units(self.crs)
 
     def differences(self, other: Projection) -> list[str]:
-        """Return the attributes that both have and that differ, as "key: this / that"."""
+        """Return what differs, as "key: this / that".
+
+        Two texts are compared as coordinate reference systems if pyproj is installed. Otherwise
+        only those attributes are compared that both have.
+        """
+        if self._text() and other._text() and self.crs is not None and other.crs is not None:
+            if same_crs(self.crs, other.crs):
+                return []
+            return [f"crs: {_called(self.crs)} / {_called(other.crs)}"]
         mine, theirs = self._parameters(), other._parameters()
         if not ("grid_mapping_name" in mine and "grid_mapping_name" in theirs):
             mine, theirs = self._title(), other._title()  # only the texts can be compared
@@ -44,17 +84,24 @@ class Projection:
             if key != "name" or _letters(mine[key]) != _letters(theirs[key])
         ]
 
+    def _text(self) -> str:
+        """Return the well-known text, or what else describes the CRS in one text; '' if nothing."""
+        return next((str(v) for k, v in self.attributes if k.lower() in _TEXTS and v), "")
+
     def _parameters(self) -> dict[str, Any]:
         """Return the CF attributes, without names of datums, which have many spellings."""
+        known = dict(self.attributes)
+        if "grid_mapping_name" not in known and self.crs is not None:
+            known = dict(_attributes(to_attributes(self.crs)))  # as the text says
         return {
             k: v
-            for k, v in self.attributes
+            for k, v in known.items()
             if k.lower() not in _IGNORED and (k == "grid_mapping_name" or not k.endswith("_name"))
         }
 
     def _title(self) -> dict[str, Any]:
         """Return the name that a text begins with, and the parameters if it is well-known text."""
-        text = next((str(v) for k, v in self.attributes if k.lower() in _TEXTS), "")
+        text = self._text()
         quoted = re.search(r'"([^"]+)"', text)
         name = quoted[1] if quoted else text
         nameless = _letters(name) in ("", "unknown", "unnamed")
@@ -62,6 +109,11 @@ class Projection:
         for key, value in re.findall(r'PARAMETER\["([^"]+)",\s*([-+.\deE]+)', text):
             found[key.lower()] = float(value)
         return found
+
+    def without_extent(self) -> Projection:
+        """Return it without what says where the cells of one grid are, for another grid."""
+        kept = tuple((k, v) for k, v in self.attributes if k.lower() != "geotransform")
+        return Projection(self.name, kept)
 
     def to_coordinate(self) -> xr.DataArray:
         """Return the grid mapping variable, as a scalar coordinate."""
@@ -72,13 +124,24 @@ class Projection:
 def find_projection(
     array: xr.Dataset | xr.DataArray, variables: Mapping[Any, Any] | None = None
 ) -> Projection | None:
-    """Return the grid mapping that a variable, or a Dataset, refers to.
+    """Return the coordinate reference system of a variable, or of a Dataset.
+
+    It is looked for in this order: an index with a CRS (xproj, xvec), the grid mapping that is
+    referred to, a grid mapping that nothing refers to, an attribute ``crs``.
 
     Parameters
     ----------
     variables : mapping, optional
         Where else to look for the grid mapping variable, besides the coordinates.
+
+    Raises
+    ------
+    CoordinateError
+        If indexes have different CRS, a reference is no name, or an attribute ``crs`` is no CRS.
     """
+    indexed = _of_indexes(array)
+    if indexed is not None:
+        return indexed
     names = [reference(array)]
     if isinstance(array, xr.Dataset):
         names += [reference(v) for v in array.data_vars.values()]
@@ -92,7 +155,41 @@ def find_projection(
     for name in names:
         if name in candidates:
             return Projection(name, _attributes(candidates[name].attrs))
-    return None
+    return _of_attributes(array)
+
+
+def _of_indexes(array: xr.Dataset | xr.DataArray) -> Projection | None:
+    """Return the CRS that the indexes of coordinates have."""
+    found: Projection | None = None
+    for name, index in array.xindexes.items():
+        crs = getattr(index, "crs", None)
+        if not is_crs(crs):
+            continue
+        # The index of points is no grid mapping variable, and cannot lend its name.
+        own = Projection.of(crs, _NAME if array[name].ndim else str(name))
+        if found is not None and found.differences(own):
+            raise CoordinateError(
+                f"Indexes of the data have different coordinate reference systems "
+                f"({'; '.join(found.differences(own))}). Keep one of them."
+            )
+        found = found or own
+    return found
+
+
+def _of_attributes(array: xr.Dataset | xr.DataArray) -> Projection | None:
+    """Return the CRS of an attribute ``crs``: of the data, or of a coordinate of points."""
+    owners = [array, *(c for c in array.coords.values() if c.dtype.kind == "O")]
+    given = next((o.attrs["crs"] for o in owners if o.attrs.get("crs") is not None), None)
+    if is_crs(given):
+        return Projection.of(given)
+    if not isinstance(given, str | int | np.integer):
+        return None
+    text = given if isinstance(given, str) else f"EPSG:{given}"
+    known = crs_of({"crs_wkt": text})
+    if known is not None:
+        return Projection.of(known)
+    # Without pyproj the text itself can be compared. With it, this is no CRS.
+    return None if find_spec("pyproj") else Projection(_NAME, (("crs_wkt", text),))
 
 
 def reference(variable: Any) -> str:
@@ -118,6 +215,12 @@ def reference(variable: Any) -> str:
             "that name, or delete it."
         )
     return name.partition(":")[0].strip()
+
+
+def _called(crs: Any) -> str:
+    """Name a CRS by its code, or else by its name."""
+    code = crs.to_authority()
+    return f"{':'.join(code)} ({crs.name})" if code else str(crs.name)
 
 
 def _attributes(attrs: Mapping[Any, Any]) -> tuple[tuple[str, Any], ...]:

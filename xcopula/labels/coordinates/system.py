@@ -105,10 +105,7 @@ class CoordinateSystem:
 
     def read(self, data: xr.Dataset | xr.DataArray, what: str) -> list[xr.DataArray]:
         """Return the coordinates of the data that the system was found in, as numbers."""
-        try:
-            return [axis.read(data[axis.name]) for axis in self.axes]
-        except CoordinateError as error:
-            raise CoordinateError(f"{what}: {error}") from None
+        return self.read_all([data[name] for name in self.names], what)
 
     def find_in(
         self,
@@ -127,13 +124,27 @@ class CoordinateSystem:
         CoordinateError
             If one is missing, claimed by several, or cannot be read; ``what`` says whose.
         """
+        return self.read_all(self.search(data, what, ignore), what)
+
+    def search(
+        self,
+        data: xr.Dataset | xr.DataArray,
+        what: str = "The target",
+        ignore: Sequence[str] = (),
+    ) -> list[xr.DataArray]:
+        """Return the coordinates of other data as they are; see :meth:`find_in`."""
         others = [n for n in ignore if n in data.coords and n not in (*self.names, *data.dims)]
         finder = _Finder(data.drop_vars(others), what)
+        return [finder.find(axis) for axis in self.axes]
+
+    def read_all(
+        self, found: Sequence[xr.DataArray], what: str = "The target"
+    ) -> list[xr.DataArray]:
+        """Return coordinates, one for each axis, as numbers."""
         try:
-            return [axis.read(finder.find(axis)) for axis in self.axes]
+            return [axis.read(c) for axis, c in zip(self.axes, found, strict=True)]
         except CoordinateError as error:
-            named = str(error).startswith(what)
-            raise CoordinateError(str(error) if named else f"{what}: {error}") from None
+            raise CoordinateError(f"{what}: {error}") from None
 
     def find_source(self, data: xr.Dataset | xr.DataArray, name: str) -> xr.DataArray | None:
         """Return the coordinate of other data that is the axis of this name, as it is."""
