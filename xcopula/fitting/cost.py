@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from xcopula.errors import CostError
@@ -14,13 +12,11 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import MARGINALS, Law, Recipe
 from xcopula.methods import METHODS, Method
 from xcopula.solvers import SOLVERS, Sequential, Solver
+from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
-__all__ = ["Estimate", "check_cost", "count_candidates", "machine_memory"]
+__all__ = ["Estimate", "check_cost", "count_candidates"]
 
 _log = logging.getLogger("xcopula")
-
-# What else runs on the machine has a share of its memory.
-_SHARE = 0.8
 
 
 # Step one sees no more values of a variable, or terms of its likelihood.
@@ -138,7 +134,7 @@ def check_cost(
         _in_words(cost.together),
     )
     memory = machine_memory()
-    if max_hours is None or (cost.bytes < _SHARE * memory and cost.hours <= max_hours):
+    if max_hours is None or (cost.bytes < MEMORY_SHARE * memory and cost.hours <= max_hours):
         return
     pairs = "method='transductive', which takes variables in pairs"
     advice = []
@@ -162,20 +158,8 @@ def check_cost(
     raise CostError(
         f"method={method.name!r} with solver={solver.name!r} on {sum(sizes):,} values "
         f"({', '.join(f'{n:,}' for n in sizes)}) "
-        f"needs {cost.describe()}. The limits are {_SHARE * memory / 1e9:.2g} GB and "
+        f"needs {cost.describe()}. The limits are {MEMORY_SHARE * memory / 1e9:.2g} GB and "
         f"{max_hours:g} hours (`max_hours`). "
         f"Use {'; or '.join(advice)}. With `max_hours=None` nothing is refused."
         + (f" (For several variables there is also {pairs}.)" if alone else "")
     )
-
-
-def machine_memory() -> float:
-    """Return the memory of the machine, or of its container, in bytes; infinity if unknown."""
-    try:
-        memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):  # not a POSIX system
-        return float("inf")
-    try:
-        return min(memory, float(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):  # no container, or no limit
-        return memory

@@ -39,9 +39,9 @@ from xcopula.fitting.suggestion import suggest
 from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
-from xcopula.marginals import Law, Marginal, Recipe, check_law, fit_law
+from xcopula.marginals import Law, Marginal, Recipe, check_law, check_scores, fit_law
 from xcopula.methods.part import Part
-from xcopula.model.record import Candidate, LawTrial
+from xcopula.model.candidates import Candidate, LawTrial
 from xcopula.process import Moments, Process, Sample, scores
 from xcopula.solvers import LeavesOut, Sequential, settle
 from xcopula.solvers.search import gaps_around
@@ -143,21 +143,9 @@ def begin(observations: Observations, request: Request) -> Request:
             except ValueError as error:
                 raise ValueError(f"Variable {name!r}: {error}") from None
         if law is not None:
-            _check_scores(name, law.at(sample.covariates_of(i)), values)
+            check_scores(law.at(sample.covariates_of(i)), values, name)
         fitted.append(law)
     return replace(request, laws=tuple(fitted), method=method, solver=solver)
-
-
-def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
-    """Refuse values at the very end of a support, such as zeros under an exponential law."""
-    bad = values[~np.isfinite(law.to_normal(values))]
-    if bad.size:
-        first = ", ".join(str(float(v)) for v in bad[:3])
-        raise SupportError(
-            f"Variable {name!r}: {bad.size} of {values.size} values have no finite normal score "
-            f"under the {law.name} law (first: {first}). Choose a marginal with wider support "
-            "('normal', 'gev', 't', 'parzen') or mask them."
-        )
 
 
 def try_law(

@@ -15,6 +15,7 @@ from xcopula.solvers import Conditioned, Cost, Solver
 __all__ = ["Locate", "Method", "is_labelled"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 # Turns labelled points, whose name in messages comes first, into targets.
 Locate = Callable[[str, Any], Targets]
 
@@ -112,6 +113,13 @@ class Method(ABC):
         """Return the method with labelled points turned into inputs.
 
         ``names`` are the variables, in the order of the tasks.
+        """
+        return self
+
+    def renumbered(self, find: Callable[[FloatArray], IntArray]) -> Self:
+        """Return the method for data whose sites have other numbers.
+
+        ``find`` gives the numbers (m,) of the sites at inputs (d, m), -1 where there is none.
         """
         return self
 
