@@ -998,10 +998,10 @@ MUTANTS = (
     ),
     Mutant(
         "graph-metric",
-        "solvers/graph.py",
+        "solvers/near.py",
         "logs.sum(axis=0) / shares.sum()",
         "logs.mean(axis=0)",
-        "solvers/test_graph.py::TestNeighbours::test_metric_is_a_mean_weighted_by_variance",
+        "solvers/test_near.py::test_metric_is_a_mean_weighted_by_variance",
     ),
     Mutant(
         "graph-once",

@@ -76,7 +76,7 @@ WITHOUT_STATE = {
     "xcopula.solvers.cost.Cost": "an estimate",
     "xcopula.solvers.densities.Densities": "one evaluation, term by term",
     "xcopula.solvers.graph.Graph": "neighbours, which are found again",
-    "xcopula.solvers.graph.Near": "a sample in units of the length scales",
+    "xcopula.solvers.near.Near": "a sample in units of the length scales",
     "xcopula.solvers.terms.Evaluated": "what one evaluation leaves",
     "xcopula.solvers.search.Level": "trees, which are built again",
     "xcopula.solvers.search.Search": "trees, which are built again",
