@@ -41,6 +41,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 TESTED_BY = {
     "datasets/_jura.py": "datasets/test_datasets.py",
     "datasets/_toy.py": "datasets/test_datasets.py",
+    "fitting/together.py": "fitting/test_steps.py",
     "kernels/__init__.py": "kernels/test_families.py",
     "kernels/base.py": "kernels/test_checks.py",
     "kernels/matern.py": "kernels/test_families.py",

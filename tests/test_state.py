@@ -45,6 +45,8 @@ WITHOUT_STATE = {
     "xcopula.fitting.request.Request": "what was asked of a fit",
     "xcopula.fitting.alone.Alone": "a variable during step one",
     "xcopula.fitting.stages.Staged": "where a search ended: the model repeats what counts",
+    "xcopula.progress.events.Event": "told and forgotten",
+    "xcopula.progress.run.Step": "of a fit that is under way",
     "xcopula.fitting.together.Fitted": "the end of the last step: the model repeats it",
     "xcopula.labels.entries.Entries": "a variable while it is read",
     "xcopula.labels.entries.Unread": "a variable before it is read",
