@@ -61,6 +61,7 @@ TESTED_BY = {
     "marginals/regression.py": "marginals/test_varying.py",
     "marginals/student.py": "marginals/test_marginal_contract.py",
     "methods/__init__.py": "methods/test_contract.py",
+    "prediction/telling.py": "test_progress_end_to_end.py",
     "plot/diagnostics.py": "test_plot.py",
     "plot/maps.py": "test_plot.py",
     "plot/panels.py": "test_plot.py",

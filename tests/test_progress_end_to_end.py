@@ -253,11 +253,7 @@ class TestPredict:
             ("predict", "begin", "", 0),
             ("condition", "begin", "", 0),
             ("condition", "end", "", 0),
-            ("predict", "end", "", 0),
-            ("predict", "begin", "", 0),
             *(("cells", "go", "latent mean and deviation", k) for k in cells),
-            ("predict", "end", "", 0),
-            ("predict", "begin", "", 0),
             *(("cells", "go", "quantile", k) for k in cells),
             ("predict", "end", "", 0),
         ]
@@ -286,10 +282,10 @@ class TestPredict:
         assert [e.label for e in heard if e.what == "cells"] == ["information"]
 
     def test_a_lazy_result_tells_nothing(self, model, grid):
-        """Nothing runs before it is computed, and then dask's own bar shows it."""
+        """Of its cells: they are computed later, and then dask's own bar shows them."""
         heard = []
         model.predict(grid, chunks=3, progress=heard.append).compute()
-        assert heard == []
+        assert {e.what for e in heard} == {"predict"}
 
     def test_the_accessor_and_bad_values(self, model, grid):
         """The option is handed on and checked."""

@@ -43,7 +43,9 @@ LINES = [
     ),
     (Event("condition", "begin", ("Cd",)), "predict Cd: condition on the data, 0:00"),
     (
-        Event("cells", "go", ("Cd",), "quantile", done=1000, total=4000, seconds=20.0),
+        Event(
+            "cells", "go", ("Cd",), "quantile", done=1000, total=4000, seconds=20.0, expected=60.0
+        ),
         "predict Cd: quantile, 1,000 of 4,000 cells, 0:20, about 1:00 to go",
     ),
     (
@@ -58,13 +60,6 @@ LINES = [
 def test_a_line_says_it(event, line):
     """Numbers that are not known are left out."""
     assert str(event) == line
-
-
-def test_only_cells_have_an_expected_time():
-    """Steps of a fit differ too much: nothing is promised."""
-    assert Event("law", "go", ("Cd",), "gamma", **STEPS).expected is None
-    assert Event("cells", "go", ("Cd",), done=0, total=10).expected is None
-    assert Event("cells", "go", ("Cd",), done=1, total=4, seconds=2.0).expected == 6.0
 
 
 def test_an_event_does_not_change():

@@ -118,3 +118,21 @@ def test_a_compilation_does_not_wait_for_a_listener():
     leave.set()
     other.join()
     assert heard == ["law"]
+
+
+def test_cells_have_an_expected_time(monkeypatch):
+    """It is that of the cells that are left, at the pace since they were begun."""
+    now = [100.0]
+    monkeypatch.setattr("xcopula.progress.run.time.monotonic", lambda: now[0])
+    heard = []
+    run = Run("predict", heard.append, ("Cd",))
+    now[0] += 7.0  # conditioning
+    tell = run.cells(("Cd",), "quantile")
+    now[0] += 2.0
+    tell(10, 40)
+    now[0] += 6.0
+    tell(40, 40)
+    assert [(e.seconds, e.done, e.total, e.expected) for e in heard] == [
+        (9.0, 10, 40, 6.0),
+        (15.0, 40, 40, 0.0),
+    ]

@@ -12,15 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.jit.compiler import compilations
 from xcopula.labels.coordinates.units import conversion, units_of
 from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.prediction.target import check_cells
+from xcopula.prediction.telling import telling
 from xcopula.process import outcome
 from xcopula.progress import Progress
-from xcopula.progress.displays import choose_listener
-from xcopula.progress.run import told
+from xcopula.progress.run import Run
 from xcopula.solvers import Solver
 from xcopula.warn import shown
 
@@ -65,7 +64,7 @@ class Posterior:
         Coordinates of the target, with their indexes.
     attrs : dict
         Attributes of the variable.
-    progress : bool or callable, optional
+    progress : bool, callable or Run, optional
         As in :func:`xcopula.predict`, of what is computed in memory.
     """
 
@@ -76,7 +75,7 @@ class Posterior:
     predictor: Any
     coords: xr.Coordinates
     attrs: dict[str, Any]
-    progress: Progress = None
+    progress: Progress | Run = None
 
     @cached_property
     def moments(self) -> Any:
@@ -96,9 +95,8 @@ class Posterior:
     @contextmanager
     def _told(self, label: str) -> Iterator[blocks.Tell | None]:
         """Show how many cells are done, of what is in memory."""
-        listener = None if self.lazy else choose_listener(self.progress)
-        with told("predict", listener, (self.name,)) as run, compilations(run.compiles):
-            yield lambda done, total: run.tell("cells", "go", label=label, done=done, total=total)
+        with telling(False if self.lazy else self.progress, self.name) as run:
+            yield run.cells((self.name,), label)
 
     def _rows(self, levels: FloatArray) -> Any:
         """Return what quantiles of some levels need: both moments, or the mean for the median."""

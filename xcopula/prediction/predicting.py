@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from xcopula.jit.compiler import compilations
 from xcopula.labels.coordinates import CoordinateSystem, find_projection
 from xcopula.labels.georeference import from_table
 from xcopula.labels.observations import Variable
@@ -16,9 +15,10 @@ from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunk
 from xcopula.prediction.posterior import Posterior, check_levels
 from xcopula.prediction.predictor import Predictor
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
+from xcopula.prediction.telling import telling
 from xcopula.progress import Progress
-from xcopula.progress.displays import choose_listener
-from xcopula.progress.run import told
+from xcopula.progress.displays import check_progress
+from xcopula.progress.run import Run
 from xcopula.solvers import Solver
 from xcopula.warn import shown
 
@@ -171,9 +171,10 @@ def predict(
             f"which variable is predicted, pass `variable={quantiles!r}`."
         )
     levels = check_levels(quantiles)
-    listener = choose_listener(progress) or False  # one for all parts of the work
+    check_progress(progress)
     asked = _Asked(model, target, variable, of, mask)
-    return asked.posterior(chunks, levels.size, listener).quantile(levels).to_dataset()
+    with telling(progress, asked.variable.name) as run:
+        return asked.posterior(chunks, levels.size, run).quantile(levels).to_dataset()
 
 
 def posterior(
@@ -187,7 +188,7 @@ def posterior(
     progress: Progress = None,
 ) -> Posterior:
     """Return the full posterior of a variable on a target; see :func:`predict`."""
-    choose_listener(progress)  # each part of the work chooses its own: here it is checked
+    check_progress(progress)
     return _Asked(model, target, variable, of, mask).posterior(chunks, 1, progress)
 
 
@@ -220,7 +221,7 @@ class _Asked:
         model.coordinates.check_projection(self.projection, "The target")
         self.cells: Cells = find_cells(target, self.variable, model.coordinates, mask)
 
-    def posterior(self, chunks: Chunks, results: int, progress: Progress) -> Posterior:
+    def posterior(self, chunks: Chunks, results: int, progress: Progress | Run) -> Posterior:
         """Return the posterior, for so many results of each cell; nothing is evaluated yet."""
         cells, model = self.cells, self.model
         used = [*cells.coordinates, cells.mask, *cells.fields]
@@ -250,14 +251,10 @@ class _Asked:
             progress=progress,
         )
 
-    def _predictor(self, progress: Progress) -> Predictor | None:
+    def _predictor(self, progress: Progress | Run) -> Predictor | None:
         """Return what predicts, conditioned on the data; None if the model is not fitted yet."""
-        names = (self.variable.name,)
-        with (
-            told("predict", choose_listener(progress), names) as run,
-            compilations(run.compiles),
-            run.step("condition", names, counts=False),
-        ):
+        name = self.variable.name
+        with telling(progress, name) as run, run.step("condition", (name,), counts=False):
             return self.model.predictor
 
     def _labels(self) -> tuple[xr.Coordinates, dict[str, Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from xcopula.progress.events import Event, Listener, Progress
 from xcopula.warn import shown
 
-__all__ = ["choose_listener", "to_logger", "to_notebook", "to_terminal"]
+__all__ = ["check_progress", "choose_listener", "to_logger", "to_notebook", "to_terminal"]
 
 Clock = Callable[[], float]
 
@@ -27,24 +27,30 @@ _PATIENCE = 0.5
 _SELDOM = 10.0
 
 
-def choose_listener(progress: Progress) -> Listener | None:
-    """Return who is told: whoever was asked for, or whom the surroundings suggest.
-
-    None shows progress to a person who waits: in a notebook, or at a prompt of a terminal. A
-    script, a pipe and a thread are silent.
+def check_progress(progress: object) -> None:
+    """Refuse what says nothing about progress.
 
     Raises
     ------
     TypeError
         If it is neither True, False, None nor a function.
     """
+    if progress is None or callable(progress) or isinstance(progress, bool | np.bool_):
+        return
+    raise TypeError(
+        f"`progress` must be True, False, None or a function of one event, found {shown(progress)}."
+    )
+
+
+def choose_listener(progress: Progress) -> Listener | None:
+    """Return who is told: whoever was asked for, or whom the surroundings suggest.
+
+    None shows progress to a person who waits: in a notebook, or at a prompt of a terminal. A
+    script, a pipe and a thread are silent.
+    """
+    check_progress(progress)
     if callable(progress):
         return progress
-    if progress is not None and not isinstance(progress, bool | np.bool_):
-        raise TypeError(
-            "`progress` must be True, False, None or a function of one event, found "
-            f"{shown(progress)}."
-        )
     if progress is None and not _is_watched():
         return None
     if progress is None or progress:

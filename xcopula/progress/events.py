@@ -37,6 +37,8 @@ class Event:
         How many steps of the fit, or cells, are done, and of how many. A total of 0 is not known.
     seconds : float
         Since the whole began.
+    expected : float, optional
+        Seconds that are still to come, where that can be told: cells take about the same time.
     """
 
     what: str
@@ -50,18 +52,12 @@ class Event:
     done: int = 0
     total: int = 0
     seconds: float = 0.0
+    expected: float | None = None
 
     @property
     def whole(self) -> bool:
         """Whether it is about all of a fit or a prediction."""
         return self.what in ("fit", "predict")
-
-    @property
-    def expected(self) -> float | None:
-        """Seconds that are still to come, if that can be told: cells take about the same time."""
-        if self.what != "cells" or not 0 < self.done <= self.total:
-            return None
-        return self.seconds * (self.total - self.done) / self.done
 
     def __str__(self) -> str:
         parts = [_DESCRIBED[self.what](self)]
@@ -72,9 +68,8 @@ class Event:
         if self.log_posterior is not None:
             parts.append(f"log posterior {self.log_posterior:.2f}")
         parts.append(clock_time(self.seconds))
-        expected = self.expected
-        if expected:
-            parts.append(f"about {clock_time(expected)} to go")
+        if self.expected:
+            parts.append(f"about {clock_time(self.expected)} to go")
         return ", ".join(parts)
 
     def _count(self) -> str:

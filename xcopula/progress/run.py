@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -74,6 +74,24 @@ class Run:
             with self._lock:
                 self.done += 1
         step.tell("end")
+
+    def cells(self, names: tuple[str, ...], label: str) -> Callable[[int, int], None]:
+        """Return what tells how many cells are done, of how many: ``tell(done, total)``."""
+        began = self.seconds
+
+        def tell(done: int, total: int) -> None:
+            expected = (self.seconds - began) * (total - done) / done
+            self.tell(
+                "cells",
+                "go",
+                names=names,
+                label=label,
+                done=done,
+                total=total,
+                expected=expected,
+            )
+
+        return tell
 
     def compiles(self, function: str) -> None:
         """Tell that a function is being compiled."""
