@@ -689,9 +689,9 @@ MUTANTS = (
     ),
     Mutant(
         "observations-few",
-        "labels/observations.py",
-        "if values.size < _FEWEST:",
-        "if values.size < _FEWEST - 1:",
+        "labels/rows.py",
+        "if values.size < FEWEST:",
+        "if values.size < FEWEST - 1:",
         "labels/test_observations.py::TestErrors::test_too_few_values",
     ),
     Mutant(
@@ -739,10 +739,31 @@ MUTANTS = (
     ),
     Mutant(
         "observations-duplicates",
-        "labels/observations.py",
+        "labels/rows.py",
         "repeated = np.flatnonzero(counts > 1)",
         "repeated = np.flatnonzero(counts > 2)",
         "labels/test_observations.py labels/test_sites.py",
+    ),
+    Mutant(
+        "additions-known",
+        "labels/additions.py",
+        "np.where(first >= 0, first,",
+        "np.where(first >= 10**6, first,",
+        "model/test_conditioning.py::TestErrors",
+    ),
+    Mutant(
+        "splits-buffer",
+        "validation/splits.py",
+        "lost |= withheld & near_any",
+        "lost |= own & near_any",
+        "validation/test_splits.py",
+    ),
+    Mutant(
+        "table-clusters",
+        "validation/table.py",
+        "np.unique(np.asarray(folds), return_inverse=True)",
+        "np.unique(np.arange(own.size), return_inverse=True)",
+        "validation/test_table.py",
     ),
     Mutant(
         "optimiser-settled",
@@ -803,7 +824,7 @@ MUTANTS = (
     Mutant(
         "cost-share",
         "fitting/cost.py",
-        "cost.bytes < _SHARE * memory",
+        "cost.bytes < MEMORY_SHARE * memory",
         "cost.bytes < memory",
         "fitting/test_cost.py::TestCheck::test_memory_counts_too",
     ),
@@ -879,7 +900,7 @@ MUTANTS = (
     ),
     Mutant(
         "record-extreme",
-        "model/record.py",
+        "model/candidates.py",
         "(self.largest_score > EXTREME_SCORE, self.aic)",
         "(False, self.aic)",
         "model/test_record.py::TestCandidate::test_rank",

@@ -24,10 +24,10 @@ HANDLES = {"model/record.py": {"plot"}, "prediction/posterior.py": {"plot"}}
 PLACES: dict[str, set[str]] = {
     "numba": {"jit"},
     # model and fitting: to be a node of a graph, and to build one with compute=False
-    "dask": {"prediction", "labels", "model", "fitting"},
+    "dask": {"prediction", "labels", "model", "fitting", "validation"},
     "distributed": set(),
     "xarray": {"accessor", "cli", "plot", "datasets", "fitting", "model", "prediction"}
-    | {"labels", "storage"},
+    | {"labels", "storage", "validation"},
     "cf_xarray": {"labels"},
     "matplotlib": {"plot"},
     "click": {"cli"},
@@ -48,6 +48,8 @@ TESTED_BY = {
     "kernels/se.py": "kernels/test_families.py",
     "solvers/strata.py": "solvers/test_graph.py",
     "solvers/terms.py": "solvers/test_neighbours.py",
+    "model/candidates.py": "model/test_record.py",
+    "model/extremes.py": "model/test_record.py",
     "model/running.py": "fitting/test_interruption.py",
     "marginals/__init__.py": "marginals/test_marginal_contract.py",
     "marginals/base.py": "marginals/test_marginal_contract.py",
@@ -60,12 +62,15 @@ TESTED_BY = {
     "marginals/regress.py": "marginals/test_varying.py",
     "marginals/regression.py": "marginals/test_varying.py",
     "marginals/student.py": "marginals/test_marginal_contract.py",
+    "labels/additions.py": "model/test_conditioning.py",
+    "labels/rows.py": "labels/test_observations.py",
     "methods/__init__.py": "methods/test_contract.py",
     "prediction/telling.py": "test_progress_end_to_end.py",
     "plot/diagnostics.py": "test_plot.py",
     "plot/maps.py": "test_plot.py",
     "plot/panels.py": "test_plot.py",
     "solvers/__init__.py": "solvers/test_contract.py",
+    "validation/results.py": "validation/test_crossing.py",
 }
 
 

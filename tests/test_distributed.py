@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
 import xarray as xr
@@ -122,6 +123,15 @@ class TestCluster:
         np.testing.assert_allclose(lazy.compute().theta, fitted.theta, rtol=1e-12)
         out = lazy.persist().predict(grid, chunks=4).compute()
         xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
+
+    @pytest.mark.parametrize("refit", [True, False])
+    def test_cross_validation(self, client, data, refit):
+        """Folds on workers give the result of folds in threads."""
+        options = {"folds": "blocks", "count": 3, "refit": refit, "method": "full", **FIXED}
+        out = xcopula.cross_validate(data, "metal", ["proxy", "other"], **options)
+        with dask.config.set(scheduler="threads"):
+            expected = xcopula.cross_validate(data, "metal", ["proxy", "other"], **options)
+        xr.testing.assert_allclose(out, expected, rtol=1e-9, atol=0.0)
 
     def test_any_variable(self, client, fitted, grid):
         """A secondary is predicted by workers as in memory."""

@@ -51,7 +51,9 @@ WITHOUT_STATE = {
     "xcopula.labels.entries.Entries": "a variable while it is read",
     "xcopula.labels.entries.Unread": "a variable before it is read",
     "xcopula.labels.entries._Part": "what one chunk of a variable holds",
-    "xcopula.labels.observations.Rows": "a variable while it is read",
+    "xcopula.labels.additions.Joined": "old and new data while they are joined",
+    "xcopula.labels.additions.New": "new data while they are read",
+    "xcopula.labels.rows.Rows": "a variable while it is read",
     "xcopula.labels.buffer.Within": "lists of what is near, made one at a time",
     "xcopula.fitting.selection.Choice": "what may be chosen for a variable, while it is",
     "xcopula.labels.coordinates.extent.Extent": "how far a coordinate reaches, while it is read",
@@ -85,6 +87,13 @@ WITHOUT_STATE = {
     "xcopula.prediction.blocks.Query": "what is asked of a target",
     "xcopula.prediction.posterior.Posterior": "a prediction",
     "xcopula.prediction.target.Cells": "the cells of a target",
+    # of cross-validation, which keeps no model
+    "xcopula.validation.crossing._Asked": "what was asked, and the data",
+    "xcopula.validation.folds.Folds": "which sites are withheld together",
+    "xcopula.validation.folds._Sites": "sites while folds are made of them",
+    "xcopula.validation.scoring.Predicted": "predictions of a fold",
+    "xcopula.validation.scoring.Withheld": "values that a fold predicts",
+    "xcopula.validation.splits.Split": "what a fold is trained on",
     # no part of inference
     "xcopula.datasets._toy._Task": "a task of the toy data",
     "xcopula.model.correlations.Correlogram": "what a picture of correlations shows",
@@ -335,6 +344,9 @@ def make(request, sites, grid, sloped, sloped_grid, trio):
         "cycle": cycle,
         "height": with_height,
         "projection": projected,
+        "other data": lambda: Case(
+            fit_by("full").with_only(sloped.isel(site=slice(0, 50))), sloped_grid
+        ),
     }
     return functools.cache(lambda name: cases[name]()), cases
 
@@ -371,6 +383,7 @@ CASES = [
     "cycle",
     "height",
     "projection",
+    "other data",
 ]
 every = pytest.mark.parametrize("case", CASES)
 

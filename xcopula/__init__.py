@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xcopula.marginals import by, regress
     from xcopula.model import CopulaModel, LazyModel, load
     from xcopula.prediction import Posterior, predict
+    from xcopula.validation import cross_validate, format_validation
 
 _survive_forks()
 
@@ -33,11 +34,13 @@ __all__ = [
     "__version__",
     "by",
     "compare",
+    "cross_validate",
     "cycle",
     "datasets",
     "errors",
     "fit",
     "format_comparison",
+    "format_validation",
     "kernels",
     "load",
     "marginals",
@@ -54,8 +57,10 @@ _HOMES = {
     "CopulaModel": "xcopula.model",
     "by": "xcopula.marginals",
     "compare": "xcopula.fitting",
+    "cross_validate": "xcopula.validation",
     "cycle": "xcopula.labels.coordinates",
     "format_comparison": "xcopula.fitting",
+    "format_validation": "xcopula.validation",
     "LazyModel": "xcopula.model",
     "Posterior": "xcopula.prediction",
     "fit": "xcopula.fitting",

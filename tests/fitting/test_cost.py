@@ -12,12 +12,13 @@ import xarray as xr
 
 import xcopula
 from xcopula.errors import CostError
-from xcopula.fitting.cost import Estimate, check_cost, count_candidates, machine_memory
+from xcopula.fitting.cost import Estimate, check_cost, count_candidates
 from xcopula.kernels import KERNELS
 from xcopula.labels.observations import observe
 from xcopula.marginals import MARGINALS
 from xcopula.methods import METHODS, Committee, Full, Sparse, Transductive
 from xcopula.solvers import Exact, Neighbours
+from xcopula.solvers.cost import machine_memory
 
 SOLVER = Exact()
 

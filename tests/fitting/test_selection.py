@@ -33,7 +33,8 @@ from xcopula.marginals import (
     by,
     regress,
 )
-from xcopula.model.record import EXTREME_SCORE, Candidate
+from xcopula.model.candidates import Candidate
+from xcopula.model.extremes import EXTREME_SCORE
 from xcopula.process import Process, Sample
 from xcopula.solvers import Exact
 

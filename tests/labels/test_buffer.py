@@ -14,7 +14,7 @@ from conftest import METHODS
 from sources import DATES, EAST, daily, stations
 
 import xcopula
-from xcopula.labels.buffer import Within, check_buffer, within
+from xcopula.labels.buffer import Within, check_buffer, near_any, within
 from xcopula.labels.observations import observe
 from xcopula.process import scores
 from xcopula.solvers import Exact, Neighbours, batches
@@ -141,6 +141,15 @@ class TestWithin:
         assert others.tolist() == [2, 3, 4, 6, 7, 8]
 
 
+@pytest.mark.parametrize("buffer", [{"space": 0.0}, {"space": 300.0}, {"time": 2, "space": 300.0}])
+def test_near_any(buffer):
+    """All that is within the distance of one of them, and they themselves."""
+    seen, rows = observe(daily(), ["level"]), np.array([1, 4, 9, 10, 30])
+    expected = np.zeros(seen.sample.size, bool)
+    expected[np.concatenate([rows, *within(seen, rows, buffer)])] = True
+    np.testing.assert_array_equal(near_any(seen, rows, buffer), expected)
+
+
 def rest_of(model, row, others):
     """Return the model's process conditioned on what remains, at the same parameters."""
     sample = model.observations.sample
@@ -178,7 +187,7 @@ class TestLeaveOut:
         """Compare a few left-out values with conditioning on what remains."""
         own = replace(model, solver=solver)
         found = own.loo(name, buffer=buffer, most=most)
-        assert found.sizes["observation"] == most
+        assert found.sizes == {"site": most}
         sample, task = model.observations.sample, model.task(name)
         rows = np.arange(sample.size)[sample.task(task)]
         rows = rows[np.linspace(0, rows.size, most, endpoint=False).astype(int)]
@@ -214,7 +223,7 @@ class TestOptions:
             whole = own.loo(buffer=buffer)
             some = own.loo(buffer=buffer, most=7)
             index = np.linspace(0, 40, 7, endpoint=False).astype(int)
-            xr.testing.assert_allclose(some, whole.isel(observation=index), rtol=1e-9)
+            xr.testing.assert_allclose(some, whole.isel(site=index), rtol=1e-9)
             xr.testing.assert_identical(own.loo(buffer=buffer, most=10**6), whole)
 
     def test_no_buffer_is_plain_leave_one_out_where_no_site_is_shared(self, alone, solver):

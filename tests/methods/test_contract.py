@@ -495,7 +495,7 @@ class Another:
         self.asked.append("condition")
         return Exact().condition(process, sample, None, theta)
 
-    def cost(self, sizes):
+    def cost(self, sizes, correlations=1):
         return Exact().cost(sizes)
 
 
@@ -624,7 +624,7 @@ class TestHelpers:
         class Half(Method):
             name = "half"
 
-            def cost(self, solver, sizes):
+            def cost(self, solver, sizes, correlations=1):
                 return Cost(0.0, 0.0)
 
         with pytest.raises(TypeError, match="abstract"):

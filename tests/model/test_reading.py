@@ -51,9 +51,10 @@ class TestClasses:
         assert sorted(CLASSES) == [
             *("Axis", "Candidate", "CoKriging", "Committee", "CoordinateGroup"),
             *("CoordinateSystem", "Covariance", "Cycle", "Design", "Exact", "Exponential"),
-            *("Field", "Full", "GEV", "Gamma", "Globe", "Grouped", "InputGroup", "LawTrial"),
-            *("LogNormal", "Matern", "Neighbours", "Normal", "ParetoTail", "Parzen", "Process"),
-            *("Projection", "Regression", "ScoreTable", "Sparse", "SquaredExponential"),
+            *("Field", "Full", "GEV", "Gamma", "Globe", "Grouped", "InputGroup", "Label"),
+            *("LawTrial", "LogNormal", "Matern", "Neighbours", "Normal", "Origin", "ParetoTail"),
+            *("Parzen", "Process", "Projection", "Regression", "ScoreTable", "Since", "Sparse"),
+            *("SquaredExponential",),
             *("StudentT", "Targets", "Transductive", "Variable"),
         ]
 

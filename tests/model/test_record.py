@@ -20,7 +20,8 @@ from xcopula.errors import MarginalWarning
 from xcopula.methods import Committee, Sparse, Transductive
 from xcopula.methods.committee import Blocks
 from xcopula.methods.part import Part
-from xcopula.model.record import EXTREME_SCORE, Candidate, warn_of_laws
+from xcopula.model.candidates import Candidate
+from xcopula.model.extremes import EXTREME_SCORE, warn_of_laws
 from xcopula.process import Sample, Targets
 
 
@@ -123,7 +124,7 @@ class TestLeaveOneOut:
     def test_is_a_labelled_table_of_the_primary(self, model, sites):
         """Every observation of the primary has its place, its quantiles and its scores."""
         loo = model.loo()
-        assert loo.sizes == {"observation": 40}
+        assert loo.sizes == {"site": 40}
         np.testing.assert_array_equal(loo["observed"], sites["metal"].values[:40])
         np.testing.assert_array_equal(loo["x"], sites["x"].values[:40])
         assert ((loo["pit"] > 0) & (loo["pit"] < 1)).all()
@@ -137,7 +138,7 @@ class TestLeaveOneOut:
         model = fit_by(method)
         xr.testing.assert_identical(model.loo("metal"), model.loo())
         loo = model.loo(variable="proxy")
-        assert loo.sizes == {"observation": 60}
+        assert loo.sizes == {"site": 60}
         np.testing.assert_array_equal(loo["observed"], sloped["proxy"])
         np.testing.assert_array_equal(loo["x"], sloped["x"])
         assert all(np.isfinite(loo[name]).all() for name in loo)
@@ -166,7 +167,7 @@ class TestLeaveOneOut:
         task, sample = int(k >= 40), model.observations.sample
         reduced = without(model, k)
         moments = reduced.conditioned.moments(sample.targets(np.array([k])), task=task)
-        loo = model.loo(model.tasks[task]).isel(observation=k - 40 * task)
+        loo = model.loo(model.tasks[task]).isel(site=k - 40 * task)
         np.testing.assert_allclose(loo["mean"], moments.mean[0], rtol=1e-8)
         np.testing.assert_allclose(loo["std"], np.sqrt(moments.variance[0]), rtol=1e-8)
 
@@ -181,7 +182,7 @@ class TestLeaveOneOut:
             rest = np.delete(np.arange(sample.size), k)
             weights = np.linalg.solve(matrix[np.ix_(rest, rest)], matrix[rest, k])
             task = int(k >= 40)
-            loo = model.loo(model.tasks[task]).isel(observation=k - 40 * task)
+            loo = model.loo(model.tasks[task]).isel(site=k - 40 * task)
             np.testing.assert_allclose(loo["mean"], weights @ scores[rest], rtol=1e-5, atol=1e-6)
             # What is left out has the whole prior variance, one, as a target has.
             variance = 1.0 - weights @ matrix[rest, k]
@@ -196,7 +197,7 @@ class TestLeaveOneOut:
         sample = triple.observations.sample
         where = np.array([k])
         reduced = without(triple, k).conditioned.moments(sample.targets(where), task=task)
-        loo = triple.loo(triple.tasks[task]).isel(observation=k - start)
+        loo = triple.loo(triple.tasks[task]).isel(site=k - start)
         np.testing.assert_allclose(loo["mean"], reduced.mean[0], rtol=1e-8)
         np.testing.assert_allclose(loo["std"], np.sqrt(reduced.variance[0]), rtol=1e-8)
 
@@ -206,7 +207,7 @@ class TestLeaveOneOut:
         place = k if variable == "metal" else k - 40
         target, levels = sites.isel(site=[place]), [0.05, 0.5, 0.95]
         at = without(model, k).predict(target, levels, variable=variable)[variable].values[:, 0]
-        loo = model.loo(variable).isel(observation=place)
+        loo = model.loo(variable).isel(site=place)
         np.testing.assert_allclose(
             at, [float(loo[n]) for n in ("lower", "median", "upper")], rtol=1e-8
         )

@@ -116,7 +116,7 @@ class TestDescription:
 
     def test_the_laws_that_competed(self, model):
         """Trials of the primary's laws are listed with their scores, the best first."""
-        from xcopula.model.record import LawTrial
+        from xcopula.model.candidates import LawTrial
 
         assert "leave-one-out CRPS by law" not in model.summary()
         trials = (LawTrial("gev", -3.0, 0.125), LawTrial("gamma", -2.0, 0.25))

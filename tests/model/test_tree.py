@@ -12,6 +12,7 @@ from sources import daily, stations
 
 import xcopula
 from xcopula.labels.observations import Observations
+from xcopula.model.reading import from_tree
 from xcopula.model.tree import decode, to_tree
 from xcopula.process import Sample, Sites
 
@@ -31,7 +32,7 @@ class TestGroups:
         assert data["metal"].attrs["units"] == "mg kg-1"
         assert data["metal"].attrs["long_name"] == "metal in topsoil"
         assert data["x"].attrs == {"units": "km", "axis": "X"}
-        assert data.sizes == {"observation": 40}
+        assert data.sizes == {"observation": 40, "origin_0_places_0": 40}
 
     def test_parameters_are_those_of_the_model(self, model):
         """By their natural names."""
@@ -88,7 +89,7 @@ class TestData:
         assert data["height"].attrs == {"units": "km"}
         assert data["side"].attrs["flag_meanings"] == "far_east west"
         assert data["side"].attrs["flag_values"] == [0.0, 1.0]
-        assert set(data.variables) == {"x", "y", "metal", "side", "height"}, "x is there once"
+        assert set(data.variables) == {"x", "y", "metal", "side", "height", "origin_0_places"}
 
     @pytest.mark.parametrize("calendar", [None, "noleap"])
     def test_dates(self, calendar):
@@ -125,7 +126,18 @@ class TestData:
         assert set(tree["data"].children) == {"variable_0", "PROXY", "proxy_2"}
         first = tree["data/variable_0"].to_dataset(inherit=False)
         assert first.attrs["name"] == "../metal/é"
-        assert set(first.variables) == {"value_0", "axis_0", "y"}
+        assert set(first.variables) == {"value_0", "axis_0", "y", "origin_0_places"}
+
+    def test_attributes_of_coordinates_that_no_file_holds(self, sites):
+        """They are left out, with a warning; labels of the data are there."""
+        odd = sites.assign_coords(name=("site", [f"s{k}" for k in range(60)]))
+        odd["name"].attrs = {"made": object(), "by": "hand"}
+        model = xcopula.fit(odd, "metal", **QUICK)
+        with pytest.warns(UserWarning, match="'made' of 'name' is a object, which a model file"):
+            again = from_tree(to_tree(model), {})
+        loo = again.loo()
+        assert loo["name"].attrs == {"by": "hand"}
+        assert loo["name"].values.tolist() == [f"s{k}" for k in range(40)]
 
     def test_attributes_that_no_file_holds(self, sites):
         """They are left out, and said to be; the others stay."""

@@ -59,6 +59,16 @@ class TestNormal:
 
 
 class TestOtherLaws:
+    @pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (0.3, 0.5)])
+    def test_a_value_outside_the_support(self, mean, std):
+        """No density and the lowest PIT; the CRPS is finite and larger than at the end."""
+        moments = Moments(np.full(2, mean), np.full(2, std**2))
+        found = scores(moments, Gamma(2.0, 1.0), np.array([-1.0, 0.01]))
+        assert found.log_score[0] == -np.inf
+        assert np.isfinite(found.log_score[1])
+        assert found.pit[0] == 0.0
+        assert found.crps[0] - found.crps[1] == pytest.approx(1.01, rel=0.05)
+
     @pytest.mark.parametrize("observed", [0.4, 1.5, 6.0])
     def test_lognormal(self, observed):
         """Log score, PIT and quantiles are those of the log-normal prediction, to 1e-10."""

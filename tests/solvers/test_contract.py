@@ -122,7 +122,7 @@ class TestResolve:
             def condition(self, process, sample, structure, theta):
                 return None
 
-            def cost(self, sizes):
+            def cost(self, sizes, correlations=1):
                 return contract.Cost(0.0, 0.0)
 
         mine = Mine()

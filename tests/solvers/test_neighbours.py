@@ -434,6 +434,12 @@ class TestOptions:
         # More neighbours than there are values cost nothing.
         assert Neighbours(10**30).cost([60, 40]) == Neighbours(99).cost([60, 40])
         assert large.hours < 0.1 < Exact().cost([100_000]).hours
+        # Space, height and time in two structures: six look-ups for a pair, and 40 neighbours.
+        rich = solver.cost([100_000], 6)
+        assert 4.0 < rich.flops / large.flops < 12.0
+        assert Neighbours(20).cost([1000], 6).flops < solver.cost([1000], 6).flops
+        # Of many values most evaluations are of some terms only.
+        assert solver.cost([10**6]).evaluations < large.evaluations < small.evaluations
 
     def test_work_grows_linearly(self):
         """As many numbers are kept for each value, whatever their number."""

@@ -17,7 +17,7 @@ from xcopula.kernels import Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Labels, Law, Marginal, check_law, fit_law
 from xcopula.methods.part import Part
-from xcopula.model.record import Candidate
+from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample, Scores, scores
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, Solver

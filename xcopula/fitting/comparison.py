@@ -19,7 +19,7 @@ from xcopula.labels.observations import observe
 from xcopula.labels.variables import Data
 from xcopula.marginals import MARGINALS, Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.model.record import Candidate
+from xcopula.model.candidates import Candidate
 from xcopula.solvers import Solver, resolve_solver, settle
 from xcopula.warn import shown
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from xcopula.errors import CostError
@@ -14,13 +12,11 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import MARGINALS, Law, Recipe
 from xcopula.methods import METHODS, Method
 from xcopula.solvers import SOLVERS, Sequential, Solver
+from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
-__all__ = ["Estimate", "check_cost", "count_candidates", "machine_memory"]
+__all__ = ["Estimate", "check_cost", "count_candidates"]
 
 _log = logging.getLogger("xcopula")
-
-# What else runs on the machine has a share of its memory.
-_SHARE = 0.8
 
 
 # Step one sees no more values of a variable, or terms of its likelihood.
@@ -39,7 +35,12 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(
-        cls, method: Method, solver: Solver, sizes: Sequence[int], candidates: Sequence[int]
+        cls,
+        method: Method,
+        solver: Solver,
+        sizes: Sequence[int],
+        candidates: Sequence[int],
+        correlations: int = 1,
     ) -> Estimate:
         """Estimate a fit from the number of values of each variable, and of its candidates.
 
@@ -48,13 +49,17 @@ class Estimate(NamedTuple):
         candidates : sequence of int
             How many single-task processes step one fits to each variable; see
             :func:`count_candidates`.
+        correlations : int
+            Of which an entry of the covariance is made: groups of coordinates times structures.
         """
         most = _MOST_TERMS if isinstance(solver, Sequential) else _MOST_ALONE
         alone = sum(
-            count * _EVALUATIONS * (solver.cost([min(size, most)]).seconds + _OVERHEAD)
+            count
+            * _EVALUATIONS
+            * (solver.cost([min(size, most)], correlations).seconds + _OVERHEAD)
             for count, size in zip(candidates, sizes, strict=True)
         )
-        cost = method.cost(solver, sizes)
+        cost = method.cost(solver, sizes, correlations)
         parts = max(1, len(method.submodels(sizes)))
         together = cost.evaluations * (cost.seconds + parts * _OVERHEAD)
         return cls(cost.bytes, alone, together)
@@ -106,6 +111,7 @@ def check_cost(
     max_hours: float | None,
     kernels: Sequence[Kernel | None],
     laws: Sequence[Law | None],
+    structures: int = 1,
 ) -> None:
     """Refuse a fit that would take more memory than there is, or more time than was allowed.
 
@@ -117,7 +123,8 @@ def check_cost(
         With the estimate and what to do instead.
     """
     sizes, candidates = observations.sample.sizes, count_candidates(kernels, laws)
-    cost = Estimate.of(method, solver, sizes, candidates)
+    given = sizes, candidates, structures * len(observations.coordinates.groups)
+    cost = Estimate.of(method, solver, *given)
     _log.info(
         "Method %r on %s values: %s on one core (each variable alone %s, all together %s)",
         method.name,
@@ -127,17 +134,17 @@ def check_cost(
         _in_words(cost.together),
     )
     memory = machine_memory()
-    if max_hours is None or (cost.bytes < _SHARE * memory and cost.hours <= max_hours):
+    if max_hours is None or (cost.bytes < MEMORY_SHARE * memory and cost.hours <= max_hours):
         return
     pairs = "method='transductive', which takes variables in pairs"
     advice = []
-    nearby = Estimate.of(method, SOLVERS["neighbours"], sizes, candidates)
+    nearby = Estimate.of(method, SOLVERS["neighbours"], *given)
     if method.submodels(sizes) and nearby.hours < cost.hours:
         advice.append(f"solver='neighbours', for samples of any size ({nearby.describe()})")
-    cheaper = Estimate.of(METHODS["transductive"], solver, sizes, candidates)
+    cheaper = Estimate.of(METHODS["transductive"], solver, *given)
     if method.name == "full" and cheaper.hours < cost.hours:
         advice.append(f"{pairs} ({cheaper.describe()})")
-    sparse = Estimate.of(METHODS["fitc"], solver, sizes, candidates)
+    sparse = Estimate.of(METHODS["fitc"], solver, *given)
     if sparse.hours < cost.hours:
         advice.append(
             f"a sparse method such as method='fitc' ({sparse.describe()}), with more `inducing` "
@@ -151,20 +158,8 @@ def check_cost(
     raise CostError(
         f"method={method.name!r} with solver={solver.name!r} on {sum(sizes):,} values "
         f"({', '.join(f'{n:,}' for n in sizes)}) "
-        f"needs {cost.describe()}. The limits are {_SHARE * memory / 1e9:.2g} GB and "
+        f"needs {cost.describe()}. The limits are {MEMORY_SHARE * memory / 1e9:.2g} GB and "
         f"{max_hours:g} hours (`max_hours`). "
         f"Use {'; or '.join(advice)}. With `max_hours=None` nothing is refused."
         + (f" (For several variables there is also {pairs}.)" if alone else "")
     )
-
-
-def machine_memory() -> float:
-    """Return the memory of the machine, or of its container, in bytes; infinity if unknown."""
-    try:
-        memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):  # not a POSIX system
-        return float("inf")
-    try:
-        return min(memory, float(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):  # no container, or no limit
-        return memory

@@ -44,14 +44,14 @@ from xcopula.labels.variables import Data, Thin, thinned
 from xcopula.marginals import Law
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
-from xcopula.model.record import warn_of_laws
+from xcopula.model.extremes import warn_of_laws
 from xcopula.progress import Progress
 from xcopula.progress.displays import choose_listener
 from xcopula.progress.run import told
 from xcopula.solvers import Solver
 from xcopula.warn import shown
 
-__all__ = ["fit"]
+__all__ = ["fit", "fit_in_steps"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -262,8 +262,7 @@ class _Fitting:
         # Threads of BLAS pay for large matrices only; on small ones they wait for each other.
         threads = 1 if start[0].sample.size < _LARGE else None
         with threadpool_limits(threads, user_api="blas"):
-            model: CopulaModel = self._chain(*start, lambda step, *given: step(*given))
-        return model
+            return fit_in_steps(*start)
 
     def graph(self) -> Any:
         """Record the steps as a delayed object; each is a task of its own.
@@ -281,28 +280,42 @@ class _Fitting:
             ready = _start(sources, self.system, self.request)
             start = [dask.delayed(part, pure=True, traverse=False) for part in ready]
         observations, request = start
-        return self._chain(
-            observations, request, lambda step, *given: dask.delayed(step, pure=True)(*given)
+        return _chain(
+            observations,
+            request,
+            self.request,
+            lambda step, *given: dask.delayed(step, pure=True)(*given),
         )
 
-    def _chain(self, observations: Any, request: Any, call: Callable[..., Any]) -> Any:
-        tasks = range(len(self.sources))
-        alone = [self._alone(i, observations, request, call) for i in tasks]
-        tables = call(choose, alone, request)
-        pairs = []
-        if self.request.method.pairwise:
-            pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]
-        fitted = call(fit_together, observations, request, tables, pairs)
-        return call(_assemble, observations, request, tables, fitted)
 
-    def _alone(self, task: int, observations: Any, request: Any, call: Callable[..., Any]) -> Any:
-        """Step one for one task: a first law, the others, then the kernels with the best."""
-        given = observations, request, task
-        first = call(try_law, *given, 0)
-        others = range(1, len(laws_to_try(self.request.laws[task])))
-        laws = [first, *(call(try_law, *given, k, first) for k in others)]
-        kernels = range(1, len(kernels_to_try(self.request.kernels[task])))
-        return call(rank, *given, [*laws, *(call(try_kernel, *given, k, laws) for k in kernels)])
+def fit_in_steps(observations: Observations, request: Request) -> CopulaModel:
+    """Run the steps of a fit that has begun one after the other, in this thread."""
+    model: CopulaModel = _chain(observations, request, request, lambda step, *given: step(*given))
+    return model
+
+
+def _chain(observations: Any, request: Any, asked: Request, call: Callable[..., Any]) -> Any:
+    """Run or record the steps. What they are given may be a node of a graph; ``asked`` is none."""
+    tasks = range(len(asked.laws))
+    alone = [_alone(i, observations, request, asked, call) for i in tasks]
+    tables = call(choose, alone, request)
+    pairs = []
+    if asked.method.pairwise:
+        pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]
+    fitted = call(fit_together, observations, request, tables, pairs)
+    return call(_assemble, observations, request, tables, fitted)
+
+
+def _alone(
+    task: int, observations: Any, request: Any, asked: Request, call: Callable[..., Any]
+) -> Any:
+    """Step one for one task: a first law, the others, then the kernels with the best."""
+    given = observations, request, task
+    first = call(try_law, *given, 0)
+    others = range(1, len(laws_to_try(asked.laws[task])))
+    laws = [first, *(call(try_law, *given, k, first) for k in others)]
+    kernels = range(1, len(kernels_to_try(asked.kernels[task])))
+    return call(rank, *given, [*laws, *(call(try_kernel, *given, k, laws) for k in kernels)])
 
 
 def _start(

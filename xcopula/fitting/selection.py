@@ -19,7 +19,8 @@ from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.alone import Alone, largest_score, starting_law
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
-from xcopula.model.record import EXTREME_SCORE, Candidate
+from xcopula.model.candidates import Candidate
+from xcopula.model.extremes import EXTREME_SCORE
 from xcopula.process import Sample
 
 __all__ = [

@@ -45,9 +45,9 @@ from xcopula.fitting.together import (
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
-from xcopula.marginals import Law, Marginal, Recipe, check_law, fit_law
+from xcopula.marginals import Law, Marginal, Recipe, check_law, check_scores, fit_law
 from xcopula.methods.part import Part
-from xcopula.model.record import Candidate
+from xcopula.model.candidates import Candidate
 from xcopula.process import Sample
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, settle
@@ -86,7 +86,15 @@ def begin(observations: Observations, request: Request) -> Request:
             f"solver={solver.name!r} does not have. Use anchors='auto', or solver='exact' on fewer "
             "data."
         )
-    check_cost(observations, method, solver, request.max_hours, request.kernels, request.laws)
+    check_cost(
+        observations,
+        method,
+        solver,
+        request.max_hours,
+        request.kernels,
+        request.laws,
+        request.structures or 1,
+    )
     fitted: list[Law | None] = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:
@@ -104,21 +112,9 @@ def begin(observations: Observations, request: Request) -> Request:
             except ValueError as error:
                 raise ValueError(f"Variable {name!r}: {error}") from None
         if law is not None:
-            _check_scores(name, law.at(sample.covariates_of(i)), values)
+            check_scores(law.at(sample.covariates_of(i)), values, name)
         fitted.append(law)
     return replace(request, laws=tuple(fitted), method=method, solver=solver)
-
-
-def _check_scores(name: str, law: Marginal, values: FloatArray) -> None:
-    """Refuse values at the very end of a support, such as zeros under an exponential law."""
-    bad = values[~np.isfinite(law.to_normal(values))]
-    if bad.size:
-        first = ", ".join(str(float(v)) for v in bad[:3])
-        raise SupportError(
-            f"Variable {name!r}: {bad.size} of {values.size} values have no finite normal score "
-            f"under the {law.name} law (first: {first}). Choose a marginal with wider support "
-            "('normal', 'gev', 't', 'parzen') or mask them."
-        )
 
 
 def try_law(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from xcopula.fitting.alone import starting_point
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance
-from xcopula.model.record import Candidate
+from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample
 
 __all__ = ["score_correlation", "suggest"]

@@ -20,7 +20,7 @@ from xcopula.fitting.watch import Watch, best_of
 from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Marginal
-from xcopula.model.record import Candidate, LawTrial
+from xcopula.model.candidates import Candidate, LawTrial
 from xcopula.process import Moments, Process, Sample, scores
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import LeavesOut, Sequential

@@ -13,7 +13,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations
 from xcopula.warn import shown
 
-__all__ = ["Buffer", "Within", "check_buffer", "within"]
+__all__ = ["Buffer", "Within", "check_buffer", "near_any", "within"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -94,3 +94,17 @@ def within(observations: Observations, rows: IntArray, buffer: Mapping[str, floa
     # A rounding error does not take a site out of its own buffer.
     first, *rest = ((columns[n], limit * (1.0 + 1e-9) + 1e-12) for n, limit in buffer.items())
     return Within(rows, cKDTree(first[0].T), first[1], tuple(rest))
+
+
+def near_any(
+    observations: Observations, rows: IntArray, buffer: Mapping[str, float]
+) -> npt.NDArray[np.bool_]:
+    """Tell which observations (n,), of all variables, lie within a distance of any of some.
+
+    In every named group, as :func:`within` has it; these observations themselves are among them.
+    """
+    near = np.zeros(len(observations.positions), bool)
+    near[rows] = True
+    for others in within(observations, rows, buffer):
+        near[others] = True
+    return near

@@ -98,6 +98,16 @@ class Entries:
             return np.repeat(values.reshape(1), self.places.size)
         return np.asarray(values[tuple(self.index[d] for d in label.dims)])
 
+    def take(self, rows: IntArray) -> Entries:
+        """Return some of the entries."""
+        beside = {_ENTRY: rows} if _ENTRY in self.labels.sizes else {}
+        return replace(
+            self,
+            places=self.places[rows],
+            values=self.values[rows],
+            labels=self.labels.isel(beside),
+        )
+
     def called(self, entry: int) -> str:
         """Name an entry by the labels of its dims, for a message."""
         numbers = {d: int(index[entry]) for d, index in self.index.items()}

@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.errors import CoordinateError, FieldError
+from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates import Axis, CoordinateSystem, Coords, find_coordinates
 from xcopula.labels.dates import common_dates
 from xcopula.labels.entries import Entries, Source, Unread, find_entries, with_known
-from xcopula.labels.fields import Field, fields_of, find_fields, source_of
+from xcopula.labels.fields import Field, fields_of, source_of
 from xcopula.labels.georeference import georeferenced
+from xcopula.labels.origin import OBSERVATION, Columns, Origin, labels_of, take_origins
+from xcopula.labels.rows import Rows, check_range, find_beside, read_rows, refuse_duplicates
 from xcopula.labels.sites import find_sites
 from xcopula.labels.variables import Data, Laws, pick, wanted, with_fields, without_idle
-from xcopula.marginals import Law
 from xcopula.process import Sample, Sites, Targets
 from xcopula.warn import warn_user
 
-__all__ = ["Observations", "Variable", "describe", "gather", "observe", "read", "to_targets"]
+__all__ = [
+    "Observations",
+    "Variable",
+    "check_positions",
+    "describe",
+    "gather",
+    "number",
+    "observe",
+    "read",
+    "to_targets",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_FEWEST = 5
-_SHOWN = 3
 # Extents this far from each other, in units of the whole, do not overlap.
 _APART = 1e-3
-# Squares of values beyond these overflow, or vanish.
-_LARGEST = 1e150
-_NARROWEST = 1e-150
 
 
 @dataclass(frozen=True)
@@ -66,23 +71,6 @@ class Variable:
         return {field.name: field.labels for field in self.fields if field.key}
 
 
-class Rows(NamedTuple):
-    """The finite entries of one variable.
-
-    Attributes
-    ----------
-    positions : ndarray (n, axes)
-        Coordinates as numbers.
-    values : ndarray (n,)
-    covariates : ndarray (n, c)
-        The fields of its law.
-    """
-
-    positions: FloatArray
-    values: FloatArray
-    covariates: FloatArray
-
-
 @dataclass(frozen=True)
 class Observations:
     """What a model was fitted on.
@@ -97,6 +85,9 @@ class Observations:
     sites : Sites
         The numbered sites; the sample holds the number of each observation.
     sample : Sample
+    origins : tuple of tuple of Origin
+        For each variable, where its observations stood in the data: one piece of data after the
+        other. Empty if that is not known, as in a file that does not say it.
     """
 
     variables: tuple[Variable, ...]
@@ -104,6 +95,7 @@ class Observations:
     positions: FloatArray
     sites: Sites
     sample: Sample
+    origins: tuple[tuple[Origin, ...], ...] = ()
 
     @classmethod
     def of(
@@ -127,15 +119,12 @@ class Observations:
                 [r.covariates for r in rows],
                 np.concatenate(numbers),
             ),
+            origins=tuple(r.origins for r in rows) if all(r.origins for r in rows) else (),
         )
 
     def rows(self) -> list[Rows]:
         """Return the rows of each variable, of which :meth:`of` makes the same observations."""
-        sample = self.sample
-        return [
-            Rows(self.positions[where], sample.values[where], sample.covariates_of(i))
-            for i, where in enumerate(map(sample.task, range(sample.tasks)))
-        ]
+        return [self.rows_of(i) for i in range(self.sample.tasks)]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,6 +134,45 @@ class Observations:
     def targets(self, coordinates: Sequence[FloatArray]) -> Targets:
         """Turn numbers, one (m,) array for each axis, into targets of the process."""
         return to_targets(self.coordinates, self.sites, coordinates)
+
+    def rows_of(self, task: int) -> Rows:
+        """Return the observations of one variable."""
+        own = self.sample.task(task)
+        return Rows(
+            self.positions[own],
+            self.sample.values[own],
+            self.sample.covariates_of(task),
+            self.origins[task] if self.origins else (),
+            self.variables[task].fields,
+        )
+
+    def labels(self, rows: IntArray, taken: Collection[str]) -> tuple[str, Columns]:
+        """Return the dim and the coordinates of results at some observations of one variable.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Their numbers in the sample, increasing.
+        taken : collection of str
+            Names of the results: no coordinate gets one of them.
+
+        Returns
+        -------
+        dim : str
+            That of the data where the variable has one, else ``observation``.
+        coords : dict
+            Those of the data, and the inputs of the model in any case.
+        """
+        task = int(np.searchsorted(self.sample.offsets, rows[0], side="right")) - 1
+        dim, columns = OBSERVATION, Columns()
+        if self.origins:
+            own = take_origins(self.origins[task], rows - self.sample.offsets[task])
+            dim, columns = labels_of(own, taken)
+        for axis, numbers in zip(self.coordinates.axes, self.positions[rows].T, strict=True):
+            if axis.name not in columns:
+                attrs = {"units": axis.units} if axis.units and not axis.epoch else {}
+                columns[axis.name] = ((dim,), axis.decode(numbers), attrs)
+        return dim, columns
 
 
 def to_targets(
@@ -183,27 +211,39 @@ def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) ->
         If a field of a law cannot be found, or is missing where a value is not.
     """
     entries = list(find_entries(sources).values())
-    each = [
-        _read(e, law, system, own=k == 0)
+    rows = [
+        read_rows(e, fields_of(e.labels, *wanted(law), system), system, own=k == 0, learn=True)
         for k, (e, law) in enumerate(zip(entries, laws, strict=True))
     ]
-    rows = [r for r, _ in each]
     positions = np.concatenate([r.positions for r in rows])
-    for axis, column in zip(system.axes, positions.T, strict=True):
-        strange = _out_of_range(column)
-        if strange:
-            raise CoordinateError(f"Coordinate {axis.name!r} has {strange}")
+    check_positions(system, positions)
     _warn_of_degrees(system, positions)
-    system = system.scaled_to(positions)
-    sites, numbers = find_sites(system, [r.positions for r in rows])
-    for e, own, r in zip(entries, numbers, rows, strict=True):
-        _refuse_duplicates(e.name, own, r.positions, system)
-    variables = tuple(
-        _variable(e.name, e, f, system) for e, (_, f) in zip(entries, each, strict=True)
-    )
-    found = Observations.of(variables, system, rows, sites, numbers)
+    variables = [_variable(e.name, e, r.fields, system) for e, r in zip(entries, rows, strict=True)]
+    found = number(variables, system.scaled_to(positions), rows)
     _warn_of_strangers(found)
     return found
+
+
+def check_positions(system: CoordinateSystem, positions: FloatArray) -> None:
+    """Refuse coordinates (n, axes) that are too large or too close to compute with."""
+    for axis, numbers in zip(system.axes, positions.T, strict=True):
+        check_range(f"Coordinate {axis.name!r}", numbers, CoordinateError)
+
+
+def number(
+    variables: Sequence[Variable], system: CoordinateSystem, rows: Sequence[Rows]
+) -> Observations:
+    """Number the sites of the rows of all variables, and make observations of them.
+
+    Raises
+    ------
+    ValueError
+        If a variable has two values at one site.
+    """
+    sites, numbers = find_sites(system, [r.positions for r in rows])
+    for variable, own, r in zip(variables, numbers, rows, strict=True):
+        refuse_duplicates(variable.name, own, r.positions, system)
+    return Observations.of(tuple(variables), system, rows, sites, numbers)
 
 
 def _variable(
@@ -259,136 +299,18 @@ def describe(
     sources: Mapping[str, Source], laws: Laws, system: CoordinateSystem
 ) -> tuple[Variable, ...]:
     """Describe the variables of a model from their labels alone."""
-    return tuple(
-        _variable(name, source, _fields(name, _labels_of(source), law, system)[0], system)
-        for (name, source), law in zip(sources.items(), laws, strict=True)
-        if not isinstance(source, Unread)
-    )
+    found = []
+    for (name, source), law in zip(sources.items(), laws, strict=True):
+        if isinstance(source, Unread):
+            continue
+        fields = fields_of(_labels_of(source), *wanted(law), system)
+        find_beside(name, fields, _labels_of(source), system)
+        found.append(_variable(name, source, fields, system))
+    return tuple(found)
 
 
 def _labels_of(source: xr.DataArray | Entries) -> xr.DataArray | xr.Dataset:
     return source.labels if isinstance(source, Entries) else source
-
-
-def _fields(
-    name: str, labels: xr.DataArray | xr.Dataset, law: Law | None, system: CoordinateSystem
-) -> tuple[tuple[Field, ...], list[xr.DataArray]]:
-    """Return the fields of a variable's law, and their values beside it."""
-    try:
-        fields = fields_of(labels, *wanted(law), system)
-        return fields, find_fields(fields, labels, system, name, "the variable")
-    except FieldError as error:
-        raise FieldError(f"Variable {name!r}: {error}") from None
-
-
-def _read(
-    entries: Entries, law: Law | None, system: CoordinateSystem, *, own: bool
-) -> tuple[Rows, tuple[Field, ...]]:
-    """Return the finite entries of a variable, their sites and the fields of its law.
-
-    The system was found in the primary's ``own`` coordinates; those of others are looked for.
-    """
-    name, what = entries.name, f"Variable {entries.name!r}"
-    fields, beside = _fields(name, entries.labels, law, system)
-    if own:
-        axes = system.read(entries.labels, what)
-    else:
-        axes = system.find_in(entries.labels, what, [f.source for f in fields])
-    system.check_projection(entries.projection, what)
-    covered = {d for axis in axes for d in entries.covers(axis)}
-    free = [str(d) for d, n in entries.sizes.items() if d not in covered and n > 1]
-    if free:
-        raise CoordinateError(
-            f"Variable {name!r} varies along {free}, which the coordinates {list(system.names)} do "
-            f"not describe. Select one entry, or add a coordinate of {free} to `coords`."
-        )
-    _check_values(entries)
-    positions = np.column_stack([entries.at(axis) for axis in axes])
-    lost = ~np.isfinite(positions).all(axis=1)
-    if lost.any():
-        raise CoordinateError(
-            f"{lost.sum()} of the {len(lost)} values of {name!r} have a coordinate that is not "
-            "finite. Drop them with `dropna` or `where`."
-        )
-    found = [entries.at(f) for f in beside]
-    fields = tuple(f.learnt_from(c, system) for f, c in zip(fields, found, strict=True))
-    columns = [f.encode(c) for f, c in zip(fields, found, strict=True)]
-    for field, column in zip(fields, columns, strict=True):
-        _refuse_missing(field, entries, np.flatnonzero(~np.isfinite(column)))
-        strange = _out_of_range(column)
-        if strange:
-            raise FieldError(f"The field {field.name!r} of {name!r} has {strange}")
-    covariates = np.column_stack(columns) if columns else np.empty((len(lost), 0))
-    return Rows(positions, entries.values, covariates), fields
-
-
-def _refuse_missing(field: Field, entries: Entries, missing: IntArray) -> None:
-    """Refuse values whose field is missing, by count and by the names of the first."""
-    if missing.size:
-        raise FieldError(
-            f"The field {field.name!r} is missing at {missing.size} sites where {entries.name!r} "
-            f"is known (first: {'; '.join(map(entries.called, missing[:_SHOWN]))}). Fill it in, or "
-            "drop these sites."
-        )
-
-
-def _check_values(entries: Entries) -> None:
-    name, values = entries.name, entries.values
-    infinite = np.isinf(values)
-    if infinite.any():
-        raise ValueError(
-            f"Variable {name!r} has {infinite.sum()} infinite values (first at position "
-            f"{int(entries.places[infinite][0])}). Set them to NaN to leave them out."
-        )
-    if values.size < _FEWEST:
-        raise ValueError(
-            f"Variable {name!r} has {values.size} finite values of {math.prod(entries.shape)}; a "
-            f"task needs at least {_FEWEST}. Leave it out, or give more data."
-        )
-    if np.ptp(values) == 0.0:
-        raise ValueError(
-            f"Variable {name!r} is constant: all {values.size} values are {values[0]:g}. "
-            "Leave it out."
-        )
-    strange = _out_of_range(values)
-    if strange:
-        raise ValueError(f"Variable {name!r} has {strange}")
-
-
-def _out_of_range(numbers: FloatArray) -> str:
-    """Say why numbers are too large or too close to compute with; '' if they are not."""
-    largest = float(np.abs(numbers).max())
-    if largest > _LARGEST:
-        found = f"values up to {largest:.3g}, which are too large"
-    elif np.ptp(numbers) > 0.0 and largest * float((numbers / largest).std()) < _NARROWEST:
-        found = f"values that spread by {np.ptp(numbers):.3g}, which is too little"
-    else:
-        return ""
-    return f"{found} to compute with. Rescale its units: divide it by {largest:.0e}, say."
-
-
-def _refuse_duplicates(
-    name: str, sites: IntArray, positions: FloatArray, system: CoordinateSystem
-) -> None:
-    _, first, counts = np.unique(sites, return_index=True, return_counts=True)
-    repeated = np.flatnonzero(counts > 1)
-    if repeated.size:
-        shown = "; ".join(
-            ", ".join(_labels(system, positions[first[k]])) for k in repeated[:_SHOWN]
-        )
-        raise ValueError(
-            f"Variable {name!r} has several values at {repeated.size} of its sites (first: "
-            f"{shown}). A site has one value: average them, with `groupby(...).mean()` say, or "
-            "keep one."
-        )
-
-
-def _labels(system: CoordinateSystem, site: FloatArray) -> list[str]:
-    shown = {}
-    for axis, number in zip(system.axes, site, strict=True):
-        value = axis.decode(np.atleast_1d(number))[0]
-        shown[axis.name] = f"{value:g}" if isinstance(value, float) else str(value)
-    return [f"{name}={value}" for name, value in shown.items()]
 
 
 def _warn_of_degrees(system: CoordinateSystem, sites: FloatArray) -> None:

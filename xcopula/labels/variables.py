@@ -24,6 +24,7 @@ __all__ = [
     "Laws",
     "Thin",
     "is_lazy",
+    "names_in",
     "pick",
     "thinned",
     "wanted",
@@ -59,8 +60,7 @@ def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, x
     TypeError
         If the data are of another type.
     """
-    _check_type(data)
-    available = list(data.data_vars) if isinstance(data, xr.Dataset) else list(data)
+    available = names_in(data)
     for name in names:
         if name not in available:
             here = name in getattr(data, "coords", ())
@@ -78,6 +78,18 @@ def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, x
             array = _with_inputs(array, data.drop_vars(list(names)), coords)
         arrays[name] = _with_projection(array, data)
     return arrays
+
+
+def names_in(data: Data) -> list[str]:
+    """Return the names of the variables in the data.
+
+    Raises
+    ------
+    TypeError
+        If the data are of another type.
+    """
+    _check_type(data)
+    return [str(n) for n in (data.data_vars if isinstance(data, xr.Dataset) else data)]
 
 
 def _check_type(data: object) -> None:

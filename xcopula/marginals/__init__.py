@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcopula.marginals.base import Marginal
+from xcopula.marginals.base import Marginal, check_scores
 from xcopula.marginals.by import by
 from xcopula.marginals.checks import check_family, check_law
 from xcopula.marginals.exponential import Exponential
@@ -35,6 +35,7 @@ __all__ = [
     "StudentT",
     "by",
     "check_law",
+    "check_scores",
     "fit_law",
     "regress",
     "resolve",

@@ -12,7 +12,7 @@ from xcopula.errors import SupportError
 from xcopula.marginals.tails import Array, log_phi
 from xcopula.warn import shown
 
-__all__ = ["Marginal", "check_parameters", "reject_outside"]
+__all__ = ["Marginal", "check_parameters", "check_scores", "reject_outside"]
 
 _STEP = 1e-6  # of the width of the bounds
 _SCORE_STEP = 1e-5
@@ -257,3 +257,21 @@ def reject_outside(
         f"{prefix}{law.name} needs {needs}: {bad.size} of {y.size} are not (first: {first}). "
         f"{advice}"
     )
+
+
+def check_scores(law: Marginal, values: Array, variable: str) -> None:
+    """Refuse values at the very end of a support, such as zeros under an exponential law.
+
+    Raises
+    ------
+    SupportError
+        If a value has no finite normal score; it counts them, and says what to do.
+    """
+    bad = values[~np.isfinite(law.to_normal(values))]
+    if bad.size:
+        first = ", ".join(str(float(v)) for v in bad[:_SHOWN])
+        raise SupportError(
+            f"Variable {variable!r}: {bad.size} of {values.size} values have no finite normal "
+            f"score under the {law.name} law (first: {first}). Choose a marginal with wider "
+            "support ('normal', 'gev', 't', 'parzen') or mask them."
+        )

@@ -15,6 +15,7 @@ from xcopula.solvers import Conditioned, Cost, Solver
 __all__ = ["Locate", "Method", "is_labelled"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 # Turns labelled points, whose name in messages comes first, into targets.
 Locate = Callable[[str, Any], Targets]
 
@@ -85,9 +86,12 @@ class Method(ABC):
     def submodels(self, sizes: Sequence[int]) -> list[list[int]]:
         """Return the sizes of the Gaussian sub-models, from the number of values of each task."""
 
-    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
-        """Estimate an evaluation from the number of observations of each task."""
-        return Cost.total([solver.cost(own) for own in self.submodels(sizes)])
+    def cost(self, solver: Solver, sizes: Sequence[int], correlations: int = 1) -> Cost:
+        """Estimate an evaluation from the number of observations of each task.
+
+        An entry of the covariance is made of so many correlations: groups times structures.
+        """
+        return Cost.total([solver.cost(own, correlations) for own in self.submodels(sizes)])
 
     @property
     def needs_joint(self) -> bool:
@@ -109,6 +113,13 @@ class Method(ABC):
         """Return the method with labelled points turned into inputs.
 
         ``names`` are the variables, in the order of the tasks.
+        """
+        return self
+
+    def renumbered(self, find: Callable[[FloatArray], IntArray]) -> Self:
+        """Return the method for data whose sites have other numbers.
+
+        ``find`` gives the numbers (m,) of the sites at inputs (d, m), -1 where there is none.
         """
         return self
 

@@ -165,7 +165,7 @@ class Sparse(Method):
         """Return none: no solver evaluates a sparse model."""
         return []
 
-    def cost(self, solver: Solver, sizes: Sequence[int]) -> Cost:
+    def cost(self, solver: Solver, sizes: Sequence[int], correlations: int = 1) -> Cost:
         """Estimate covariances of all observations with the inducing points."""
         given = self.inducing
         each = list(given.values()) if isinstance(given, dict) else given

@@ -13,7 +13,7 @@ then never knows less than the single task, and the combined precision is positi
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -102,6 +102,13 @@ class Transductive(Method):
         if not is_labelled(self.anchors):
             return self
         return replace(self, anchors=locate("anchors", self.anchors))
+
+    def renumbered(self, find: Callable[[FloatArray], IntArray]) -> Self:
+        """Return the method with the numbers that the sites of given anchors have now."""
+        if not isinstance(self.anchors, Targets):
+            return self
+        inputs = self.anchors.inputs
+        return replace(self, anchors=Targets(inputs, find(inputs)))
 
     def prepare(
         self,

@@ -9,7 +9,8 @@ from xcopula.jit.compiler import compilations
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable
 from xcopula.methods import Method
-from xcopula.model.record import CopulaModel, to_node, warn_of_laws
+from xcopula.model.extremes import warn_of_laws
+from xcopula.model.record import CopulaModel, to_node
 from xcopula.model.running import stop_together
 from xcopula.prediction import Predicting
 from xcopula.progress import Progress

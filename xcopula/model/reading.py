@@ -20,14 +20,18 @@ from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.coordinates.groups import CoordinateGroup, Cycle, Globe
 from xcopula.labels.coordinates.projection import Projection
 from xcopula.labels.fields import Field
-from xcopula.labels.observations import Observations, Rows, Variable
+from xcopula.labels.observations import Observations, Variable
+from xcopula.labels.origin import Label, Origin
+from xcopula.labels.rows import Rows
 from xcopula.labels.sites import sites_within
 from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression
 from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
 from xcopula.methods import METHODS, Method
+from xcopula.model.candidates import Candidate, LawTrial
+from xcopula.model.conditioning import Since
 from xcopula.model.notation import is_safe, recall
-from xcopula.model.record import Candidate, CopulaModel, LawTrial
+from xcopula.model.record import CopulaModel
 from xcopula.model.tree import FIGURES, FORMAT, SCHEMA, seal
 from xcopula.process import Process
 from xcopula.process.sample import Targets
@@ -41,8 +45,8 @@ CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(Axis, Candidate, CoordinateGroup, CoordinateSystem, Covariance, Cycle, Design, Field),
-        *(Globe, Grouped, InputGroup, LawTrial, ParetoTail, Process, Projection, Regression),
-        *(ScoreTable, Targets, Variable),
+        *(Globe, Grouped, InputGroup, Label, LawTrial, Origin, ParetoTail, Process, Projection),
+        *(Regression, ScoreTable, Since, Targets, Variable),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
     )
@@ -155,7 +159,8 @@ def _observations(plain: dict[str, Any], classes: Mapping[str, type]) -> Observa
         empty = np.empty((values.size, 0))
         positions = np.column_stack(own["positions"])
         rows.append(Rows(positions, values, empty if covariates is None else covariates))
-    if not all(np.isfinite(column).all() for row in rows for column in row):
+    columns = [c for r in rows for c in (r.positions, r.values, r.covariates)]
+    if not all(np.isfinite(column).all() for column in columns):
         raise ModelFormatError("The data must be finite.")
     variables, system = fields.pop("variables"), fields.pop("coordinates")
     sites, numbers = sites_within(system, [r.positions for r in rows], tolerance)

@@ -7,20 +7,20 @@ import html
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
-from xcopula.errors import MarginalWarning
-from xcopula.kernels import Kernel
 from xcopula.labels.buffer import Buffer, check_buffer, within
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
-from xcopula.marginals import Marginal
+from xcopula.labels.variables import Data
 from xcopula.methods import Method
+from xcopula.model.candidates import Candidate, LawTrial
+from xcopula.model.conditioning import Since, condition, with_only
 from xcopula.model.laws import NamedLaws
 from xcopula.model.parameters import describe_parameters
 from xcopula.model.saving import save
@@ -31,72 +31,23 @@ from xcopula.prediction.predictor import Predictor
 from xcopula.process import Moments, Process, scores
 from xcopula.solvers import Conditioned, LeavesOut, Solver
 from xcopula.state import freeze
-from xcopula.warn import warn_user
 
 if TYPE_CHECKING:
     from xcopula.plot.of_model import ModelPlots
 
-__all__ = ["EXTREME_SCORE", "Candidate", "CopulaModel", "LawTrial", "to_node", "warn_of_laws"]
+__all__ = ["CopulaModel", "to_node"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-# A value further out than this many standard deviations distorts predictions near it.
-EXTREME_SCORE = 5.0
-# Standard deviation of a variable's normal scores, which is one if its law is that of its values.
-_NARROWEST = 0.2
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A single-task process fitted to one variable: what step one compares.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    marginal : Marginal
-        At its fitted parameters.
-    theta : ndarray
-        All parameters of the single-task process.
-    log_likelihood : float
-    aic : float
-    largest_score : float
-        The largest absolute normal score of an observation.
-    structures : int
-        Number of nested structures.
-    error : float
-        Standard error of the difference in AIC to the best candidate, where the likelihood is that
-        of terms that stand for all; else zero.
-    """
-
-    kernel: Kernel
-    marginal: Marginal
-    theta: FloatArray
-    log_likelihood: float
-    aic: float
-    largest_score: float
-    structures: int = 1
-    error: float = 0.0
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """Sort key: candidates without extreme scores first, then by AIC."""
-        return (self.largest_score > EXTREME_SCORE, self.aic)
-
-
-class LawTrial(NamedTuple):
-    """A marginal law of the primary, tried in the whole model."""
-
-    marginal: str
-    log_likelihood: float
-    crps: float
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CopulaModel(Predicting):
     """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.
 
-    Its arrays are read-only, also those that it computes on first use.
+    Its arrays are read-only, also those that it computes on first use. With other data
+    (:meth:`condition`, :meth:`with_only`) all that says how the fit went stays: the likelihood of
+    the data that the model holds is ``-model.objective(model.theta)[0]``.
 
     Attributes
     ----------
@@ -113,7 +64,7 @@ class CopulaModel(Predicting):
     solver : Solver
         How a Gaussian sample is evaluated and conditioned.
     log_likelihood : float
-        What the method maximised, without weak priors: ``method.likelihood`` names it.
+        What the method maximised in the fit, without weak priors: ``method.likelihood`` names it.
     converged : bool
         Whether the optimiser says so; ``message`` says why not.
     message : str
@@ -123,6 +74,8 @@ class CopulaModel(Predicting):
         For each task, the kernels and laws that step one compared, the best first.
     law_trials : tuple of LawTrial
         The primary's laws that were compared by leave-one-out in the whole model, the best first.
+    since : Since, optional
+        What has happened to the data since the fit; None if nothing has.
     """
 
     observations: Observations
@@ -137,6 +90,7 @@ class CopulaModel(Predicting):
     evaluations: int
     candidates: tuple[tuple[Candidate, ...], ...]
     law_trials: tuple[LawTrial, ...] = ()
+    since: Since | None = None
 
     def __post_init__(self) -> None:
         freeze([getattr(self, f.name) for f in fields(self)])
@@ -237,6 +191,41 @@ class CopulaModel(Predicting):
             return value - weak, gradient - weak_gradient
         return value, gradient
 
+    def condition(self, new: Data, *, replace: bool = False) -> CopulaModel:
+        """Return the model with more observations, at the same parameters.
+
+        Yesterday's model with today's hour: nothing is fitted, and coordinates are not scaled
+        anew. It equals a model of all data together at these parameters.
+
+        Parameters
+        ----------
+        new : Dataset or mapping of str to DataArray
+            Values of any of the model's variables, with their coordinates, found by CF role or
+            name, and the fields that their laws vary with. NaN marks what was not observed.
+        replace : bool
+            Whether new values take the place of old ones of the same variable at the same site.
+            Else these are refused.
+
+        Returns
+        -------
+        CopulaModel
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            On data that a fit would refuse too: other units, a coordinate or a field that is
+            missing, a group that the training data lack, values outside the support of a law. If
+            the model has a value at the site already.
+        """
+        return condition(self, new, replacing=replace)
+
+    def with_only(self, data: Data) -> CopulaModel:
+        """Return the model with other observations in place of its own, at the same parameters.
+
+        Every variable of the model needs one value at least. All else is as in :meth:`condition`.
+        """
+        return with_only(self, data)
+
     def loo(
         self,
         variable: str | None = None,
@@ -261,9 +250,11 @@ class CopulaModel(Predicting):
         Returns
         -------
         Dataset
-            On dim ``observation``: ``observed``, ``median``, ``lower`` and ``upper`` (90 %), the
-            ``pit``, the ``crps`` in the variable's units, the ``log_score`` (log predictive
-            density), and the latent ``score``, ``mean`` and ``std``.
+            On the dim of the data where the variable has one, else on dim ``observation``, with the
+            coordinates of the data, names of stations too: ``observed``, ``median``, ``lower``
+            and ``upper`` (90 %), the ``pit``, the ``crps`` in the variable's units, the
+            ``log_score`` (log predictive density), and the latent ``score``, ``mean`` and
+            ``std``.
         """
         task = self.task(variable)
         sample = self.observations.sample
@@ -277,15 +268,9 @@ class CopulaModel(Predicting):
             moments = self._left_out(own, check_buffer(buffer, self.coordinates))
         rows = sample.covariates_of(task)[own - sample.offsets[task]]
         found = scores(moments, self.marginals[task].at(rows), sample.values[own])
-        return xr.Dataset(
-            {name: ("observation", values) for name, values in found._asdict().items()},
-            coords={
-                axis.name: ("observation", axis.decode(column))
-                for axis, column in zip(
-                    self.coordinates.axes, self.observations.positions[own].T, strict=True
-                )
-            },
-        )
+        results = found._asdict()
+        dim, coords = self.observations.labels(own, results)
+        return xr.Dataset({name: (dim, values) for name, values in results.items()}, coords)
 
     def _left_out(self, rows: IntArray, buffer: dict[str, float]) -> Moments:
         """Predict observations without all that is near them."""
@@ -385,30 +370,3 @@ def to_node(model: Any) -> Any:
 
 def _predictor(model: CopulaModel, apart: None) -> Predictor:
     return model.predictor
-
-
-def warn_of_laws(model: CopulaModel) -> None:
-    """Warn of a law that calls a value next to impossible, or all its values nearly the same."""
-    sample = model.observations.sample
-    laws = model.process.laws(model.theta, sample)
-    for i, (name, law) in enumerate(zip(model.tasks, laws, strict=True)):
-        values = sample.values[sample.task(i)]
-        z = law.to_normal(values)
-        spread = float(z.std())
-        if spread < _NARROWEST:
-            warn_user(
-                f"The fitted law of {name!r} is {1.0 / spread:.0f} times wider than its values: "
-                "the model takes them for a short piece of a process of much longer range. Between "
-                "the data this does little harm. Outside their extent, do not trust the "
-                "predictions. Describe the trend of the values by `regress`, `by` or `cycle`, or "
-                "use `structures=2`.",
-                MarginalWarning,
-            )
-        worst = int(np.argmax(np.abs(z)))
-        if abs(z[worst]) > EXTREME_SCORE:
-            warn_user(
-                f"Under the {law.name} law of {name!r} its value {values[worst]:g} lies "
-                f"{z[worst]:+.1f} standard deviations out, which distorts predictions near it. "
-                "Use a law with heavier tails ('gev', 't', 'parzen' or 'auto'), or mask the value.",
-                MarginalWarning,
-            )

@@ -33,6 +33,7 @@ def summarise(model: CopulaModel) -> str:
             f"{g.name}({', '.join(a.name for a in g.axes)})"
             for g in model.observations.coordinates.groups
         ),
+        *_since(model),
         "",
     ]
     rows = [("task", "values", "kernel", "length scale", "nugget", "marginal", "parameters")]
@@ -72,13 +73,31 @@ def summarise(model: CopulaModel) -> str:
         f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
         f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
         f"{covariance.noise} nugget",
-        f"  {model.method.likelihood} {model.log_likelihood:.2f} "
+        f"  {model.method.likelihood}{' of the fit' if model.since else ''} "
+        f"{model.log_likelihood:.2f} "
         f"with {model.theta.size} parameters, "
         + ("converged" if model.converged else f"NOT converged ({model.message})")
         + f" after {model.evaluations} evaluations",
         *(f"  {remark}" for remark in remarks),
     ]
     return "\n".join(lines)
+
+
+def _since(model: CopulaModel) -> list[str]:
+    """Say what has happened to the data since the fit, whose parameters the model has."""
+    since = model.since
+    if since is None:
+        return []
+    what = []
+    if since.other:
+        what.append("on other data")
+    if since.added:
+        instead = f" ({since.replaced} in place of others)" if since.replaced else ""
+        what.append(f"on {since.added} more values{instead}")
+    return [
+        f"  conditioned {' and '.join(what)}; parameters of the fit on {since.fitted} "
+        "observations kept"
+    ]
 
 
 def _date(model: CopulaModel) -> str:

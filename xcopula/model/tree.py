@@ -16,7 +16,9 @@ import xarray as xr
 
 from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.fields import Field
-from xcopula.labels.observations import Rows, Variable
+from xcopula.labels.observations import Variable
+from xcopula.labels.origin import Origin
+from xcopula.labels.rows import Rows
 from xcopula.marginals import Marginal
 from xcopula.methods import Method
 from xcopula.model.notation import Arrays, Place, checksum, dumps, note, safe_names
@@ -158,7 +160,10 @@ def _kind(kind: type) -> str:
 def _place(groups: Sequence[str], path: tuple[str, ...], ndim: int) -> Place:
     """Return where an array is kept: those of laws with their variable, others together."""
     group, rest = "/structure", path
-    if path[:2] == ("process", "marginals"):
+    if path[:2] == ("observations", "origins"):
+        # Beside the data: coordinates that are inputs of the model are there already.
+        group, rest = f"/data/{groups[int(path[2])]}", ("origin", *path[3:])
+    elif path[:2] == ("process", "marginals"):
         group, rest = f"/laws/{groups[int(path[2])]}", path[3:]
     elif path[0] == "candidates":
         group = f"/laws/{groups[int(path[1])]}"
@@ -178,20 +183,24 @@ def _note_observations(
     observations = model.observations
     made_again = ("positions", "sites", "sample")
     state = {f.name: getattr(observations, f.name) for f in fields(observations)}
-    state["variables"] = tuple(_with_plain_attrs(v) for v in observations.variables)
+    state["variables"] = tuple(
+        replace(v, attrs=_plain_attrs(v.name, v.attrs)) for v in observations.variables
+    )
+    state["origins"] = tuple(tuple(map(_with_plain_labels, own)) for own in observations.origins)
     state["tolerance"] = observations.sites.tolerance
     find = functools.partial(_place, groups)
-    noted: dict[str, Any] = {
-        name: note(take_apart(part, name_class), arrays, find, ("observations", name))
-        for name, part in state.items()
-        if name not in made_again
-    }
-    noted["rows"] = [
+    rows = [
         _note_rows(model, variable, rows, arrays, f"/data/{group}")
         for variable, rows, group in zip(
             observations.variables, observations.rows(), groups, strict=True
         )
     ]
+    noted: dict[str, Any] = {
+        name: note(take_apart(part, name_class), arrays, find, ("observations", name))
+        for name, part in state.items()
+        if name not in made_again
+    }
+    noted["rows"] = rows
     return noted
 
 
@@ -240,20 +249,26 @@ def _describe_field(field: Field) -> dict[str, Any]:
     return {"long_name": "number of the group", "flag_values": flags, "flag_meanings": meanings}
 
 
-def _with_plain_attrs(variable: Variable) -> Variable:
-    """Return the variable with the attributes that a file can hold; warn of the others."""
+def _with_plain_labels(origin: Origin) -> Origin:
+    """Return where observations stood, with attributes of coordinates that a file can hold."""
+    labels = (replace(k, attrs=_plain_attrs(k.name, k.attrs)) for k in origin.labels)
+    return replace(origin, labels=tuple(labels))
+
+
+def _plain_attrs(name: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a variable that a file can hold; warn of the others."""
     kept = {}
-    for key, value in variable.attrs.items():
+    for key, value in attrs.items():
         try:
             note(take_apart({key: value}), Arrays(), functools.partial(_place, ()))
         except TypeError:
             warn_user(
-                f"The attribute {key!r} of {variable.name!r} is a {type(value).__name__}, which a "
-                "model file cannot hold. It was left out of the file."
+                f"The attribute {key!r} of {name!r} is a {type(value).__name__}, which a model "
+                "file cannot hold. It was left out of the file."
             )
         else:
             kept[key] = value
-    return replace(variable, attrs=kept)
+    return kept
 
 
 def _theta_names(model: CopulaModel) -> list[str]:

@@ -152,6 +152,15 @@ class Sample:
         found = order[place]
         return np.where(own[found] == sites, found + where.start, NO_SITE).astype(np.int64)
 
+    def sites_at(self, inputs: FloatArray) -> IntArray:
+        """Return the numbers (m,) of the sites that stand at inputs (d, m); -1 for none."""
+        sites, _ = number_sites(self.inputs, np.full(len(self.inputs), _SAME_SITE))
+        # The first observation at each place tells the number that the sample gives it.
+        own = sites.find(self.inputs)
+        _, first = np.unique(own, return_index=True)
+        found = sites.find(inputs)
+        return np.where(found >= 0, self.sites[first[found]], NO_SITE)
+
     def select(self, tasks: Sequence[int]) -> Sample:
         """Return the sample of some tasks, in that order."""
         if list(tasks) == list(range(self.tasks)):

@@ -49,6 +49,10 @@ def scores(moments: Moments, law: Marginal, observed: FloatArray) -> Scores:
     mean, std = moments.mean, np.sqrt(moments.variance)
     score = law.to_normal(observed)
     error = (score - mean) / std
+    with np.errstate(invalid="ignore"):
+        gain = 0.5 * (score**2 - error**2)
+    # At the end of a law's support, or beyond it, the predictive density has vanished.
+    gain = np.where(np.isinf(score), np.where(std < 1.0, -np.inf, 0.0), gain)
     return Scores(
         observed=observed,
         median=law.from_normal(mean),
@@ -56,7 +60,7 @@ def scores(moments: Moments, law: Marginal, observed: FloatArray) -> Scores:
         upper=outcome.quantile(mean, std, law, 0.95),
         pit=ndtr(error),
         crps=outcome.crps(mean, std, law, observed),
-        log_score=law.log_density(observed) + 0.5 * (score**2 - error**2) - np.log(std),
+        log_score=law.log_density(observed) + gain - np.log(std),
         score=score,
         mean=mean,
         std=std,

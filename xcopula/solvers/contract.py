@@ -137,8 +137,11 @@ class Solver(Protocol):
     ) -> Gaussian:
         """Condition the process at theta on a sample."""
 
-    def cost(self, sizes: Sequence[int]) -> Cost:
-        """Estimate an evaluation from the number of observations of each task."""
+    def cost(self, sizes: Sequence[int], correlations: int = 1) -> Cost:
+        """Estimate an evaluation from the number of observations of each task.
+
+        An entry of the covariance is made of so many correlations: groups times structures.
+        """
 
 
 @runtime_checkable

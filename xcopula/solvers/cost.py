@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Cost"]
+__all__ = ["MEMORY_SHARE", "Cost", "machine_memory"]
+
+# What else runs on the machine has a share of its memory.
+MEMORY_SHARE = 0.8
 
 # What a core of a common processor does in LAPACK, and what a fit asks for; for estimates.
 _FLOPS_PER_SECOND = 2e10
@@ -37,3 +42,15 @@ class Cost(NamedTuple):
             sum(c.flops for c in costs),
             max(c.evaluations for c in costs),
         )
+
+
+def machine_memory() -> float:
+    """Return the memory of the machine, or of its container, in bytes; infinity if unknown."""
+    try:
+        memory = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):  # not a POSIX system
+        return float("inf")
+    try:
+        return min(memory, float(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # no container, or no limit
+        return memory

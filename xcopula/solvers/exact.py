@@ -70,7 +70,7 @@ class Exact:
         w = process.scores(theta, sample)
         return Factorised(sample, state, inputs, factor, _solve(factor, w.copy()), w, jitter)
 
-    def cost(self, sizes: Sequence[int]) -> Cost:
+    def cost(self, sizes: Sequence[int], correlations: int = 1) -> Cost:
         """Count one dense covariance of all observations: factor and inverse take n^3."""
         n = float(sum(sizes))
         return Cost(_MATRICES * 8.0 * n * n, n**3)

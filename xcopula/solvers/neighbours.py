@@ -40,11 +40,12 @@ IntArray = npt.NDArray[np.int64]
 _ONE_TASK, _SEVERAL_TASKS, _SEVERAL_GROUPS = 20, 35, 40
 # Neighbours of a prediction, of one task and of several: those of a tile serve all of its cells.
 _TILE, _CELL = (100, 150), (60, 90)
-# Microseconds of a term, by its neighbours and their square (benchmarks/bench_neighbours.py); what
-# LAPACK would do in one; and what a whole fit takes, in evaluations.
-_BY_NEIGHBOUR, _BY_SQUARE = 0.1, 0.0085
+# Microseconds of a term, by its neighbours, their pairs, and the correlations of a pair
+# (benchmarks/bench_neighbours.py); what LAPACK would do in one.
+_BY_NEIGHBOUR, _BY_SQUARE, _BY_CORRELATION = 0.1, 0.0055, 0.003
 _FLOPS = 2e4
-_FIT = 30
+# Evaluations of a fit: of all terms, with what searches take, and of so many that stand for all.
+_ON_ALL, _ON_SOME, _SOME = 15, 100, 10_000
 
 
 @dataclass(frozen=True)
@@ -149,13 +150,15 @@ class Neighbours:
         """Condition the process at theta on a sample."""
         return Local(self, process, theta, sample, process.scores(theta, sample), structure)
 
-    def cost(self, sizes: Sequence[int]) -> Cost:
-        """Count n small matrices."""
+    def cost(self, sizes: Sequence[int], correlations: int = 1) -> Cost:
+        """Count n small matrices; most evaluations of a fit are of some terms only."""
         n = float(sum(sizes))
-        asked = self.neighbours or (_ONE_TASK if len(sizes) == 1 else _SEVERAL_TASKS)
+        usual = _ONE_TASK if len(sizes) == 1 else _SEVERAL_TASKS
+        asked = self.neighbours or (usual if correlations == 1 else _SEVERAL_GROUPS)
         m = min(asked, max(n - 1.0, 0.0))  # there are no more
-        microseconds = _BY_NEIGHBOUR * m + _BY_SQUARE * m * m
-        return Cost(n * (12.0 * m + 500.0), _FLOPS * microseconds * n, _FIT)
+        each = _BY_NEIGHBOUR * m + (_BY_SQUARE + _BY_CORRELATION * correlations) * m * m
+        evaluations = _ON_ALL + _ON_SOME * min(1.0, _SOME / max(n, 1.0))
+        return Cost(n * (12.0 * m + 500.0), _FLOPS * each * n, round(evaluations))
 
     def most(self, process: Process, sample: Sample) -> int:
         """Return how many neighbours an observation of a sample is given."""

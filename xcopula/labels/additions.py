@@ -1,0 +1,213 @@
+"""New data for a model that is fitted: read under its coordinates and laws, joined with the old.
+
+Nothing is scaled or learnt anew. Coordinates are found by role and converted to the model's units,
+fields and groups are those of the training data, and sites are numbered over all that is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates.units import conversion, units_of
+from xcopula.labels.dates import common_dates
+from xcopula.labels.entries import Entries, find_entries
+from xcopula.labels.fields import attach_fields
+from xcopula.labels.georeference import georeferenced
+from xcopula.labels.observations import Observations, Variable, check_positions, number
+from xcopula.labels.rows import Rows, place_of, read_rows
+from xcopula.labels.sites import find_sites
+from xcopula.labels.variables import Data, names_in, pick, without_idle
+from xcopula.warn import warn_user
+
+__all__ = ["Joined", "New", "join", "read_new", "renumber", "select"]
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class New(NamedTuple):
+    """New values by the number of their task, and the variables with the dates that they have."""
+
+    rows: dict[int, Rows]
+    variables: tuple[Variable, ...]
+
+
+class Joined(NamedTuple):
+    """Observations with new ones among them, and how many took the place of others."""
+
+    observations: Observations
+    replaced: int
+
+
+def read_new(data: Data, observations: Observations) -> New:
+    """Read new values of the variables of a model, by the number of the task.
+
+    Variables that the data do not have, or that have no value in them, are not there.
+
+    Raises
+    ------
+    TypeError, KeyError
+        If the data are none, or have no variable of the model.
+    ValueError
+        If there is no value, or a variable has infinities, or other units than the model.
+    CoordinateError, FieldError
+        As in a fit; also if a group does not occur in the training data.
+    """
+    data = georeferenced(data)
+    there = names_in(data)
+    tasks = {n: i for i, n in enumerate(observations.names) if n in there}
+    if not tasks:
+        raise KeyError(
+            f"The new data have no variable of the model: they have {there}, the model has "
+            f"{list(observations.names)}."
+        )
+    system = observations.coordinates
+    given = [n for n in system.names if n in there]
+    arrays = pick(data, list(tasks), given or None)
+    for name, i in tasks.items():
+        fields = observations.variables[i].fields
+        outside = [f.name for f in fields if f.source not in system.names]
+        array = attach_fields(name, arrays[name], outside, data)
+        used = [f.source for f in fields]
+        arrays[name] = without_idle(array, list(system.names), used)
+    found = find_entries(arrays)
+    read, variables = {}, list(observations.variables)
+    for name, i in tasks.items():
+        variable, entries = observations.variables[i], found[name]
+        _check_units(entries, variable)
+        if entries.values.size:
+            read[i] = read_rows(entries, variable.fields, system)
+            check_positions(system, read[i].positions)
+            inputs = {*system.names, *(f.source for f in variable.fields)}
+            variables[i] = replace(variable, dates=common_dates(entries.labels, inputs))
+    if not read:
+        raise ValueError(f"The new data have no value of {list(tasks)}: all are NaN.")
+    return New(read, tuple(variables))
+
+
+def _check_units(entries: Entries, variable: Variable) -> None:
+    """Refuse values in other units; values without units are assumed to have the model's."""
+    found, known = units_of(entries), units_of(variable)
+    if conversion(found, known) != 1.0:
+        raise ValueError(
+            f"Variable {entries.name!r} is in {found!r}, but the model was fitted to it in "
+            f"{known!r}. Convert the values and set their `units` attribute."
+        )
+    if found and not known:
+        warn_user(
+            f"Variable {entries.name!r} is in {found!r}, but it had no units when the model was "
+            "fitted. The units were assumed to be the same. Set `units` on the training data."
+        )
+
+
+def _check_dates(observations: Observations, given: New) -> None:
+    """Refuse values of another date than those of a model that has no time."""
+    for i in given.rows:
+        known, found = observations.variables[i], given.variables[i]
+        days = {axis.epoch for axis in known.dates}
+        others = [axis for axis in found.dates if days and axis.epoch not in days]
+        if others:
+            raise CoordinateError(
+                f"Variable {known.name!r} is of {others[0].epoch} ({others[0].name!r}) in the new "
+                f"data, but all its values in the model are of {min(days)}, and the model has no "
+                "time. Use `with_only` to put the new date in place of the old one, or fit on data "
+                "of several dates."
+            )
+
+
+def join(observations: Observations, given: New, *, replacing: bool) -> Joined:
+    """Add new values to observations.
+
+    Raises
+    ------
+    CoordinateError
+        If they are of another date than those of a model that has no time.
+    ValueError
+        If a variable has a value at the same site already, unless ``replacing``, or two new ones.
+    """
+    _check_dates(observations, given)
+    new = given.rows
+    rows = [observations.rows_of(i) for i in range(observations.sample.tasks)]
+    both = [r.followed_by(new[i]) if i in new else r for i, r in enumerate(rows)]
+    known = _known(observations, rows, both, new)
+    count = 0
+    for i, (found, place) in known.items():
+        lost = np.unique(found[found >= 0])
+        if lost.size and not replacing:
+            name = observations.variables[i].name
+            raise ValueError(
+                f"The new data have {lost.size} values of {name!r} at sites where the model has "
+                f"one (first: {place}). Leave them out, or pass `replace=True` to put them in "
+                "place of the old values."
+            )
+        count += lost.size
+        kept = np.delete(np.arange(both[i].values.size), lost)
+        both[i] = both[i].take(kept)
+    return Joined(number(observations.variables, observations.coordinates, both), count)
+
+
+def _known(
+    observations: Observations,
+    rows: Sequence[Rows],
+    both: Sequence[Rows],
+    new: Mapping[int, Rows],
+) -> dict[int, tuple[IntArray, str]]:
+    """Return which old value of each variable a new one stands on, -1 for none, and the first site.
+
+    New sites are those of the model where the model's own tolerance says so. Near others of the
+    same variable the tolerance of all together would be smaller.
+    """
+    system, sample = observations.coordinates, observations.sample
+    _, numbers = find_sites(system, [r.positions for r in both])
+    out = {}
+    for i, added in new.items():
+        sites = observations.sites.find(system.places(list(added.positions.T)))
+        first = sample.observed(i, sites) - sample.offsets[i]
+        first[sample.observed(i, sites) < 0] = -1
+        old, own = np.split(numbers[i], [rows[i].values.size])
+        order = np.argsort(old, kind="stable")
+        place = order[np.minimum(np.searchsorted(old, own, sorter=order), old.size - 1)]
+        found = np.where(first >= 0, first, np.where(old[place] == own, place, -1))
+        met = np.flatnonzero(found >= 0)
+        out[i] = found, place_of(system, added.positions[met[0]]) if met.size else ""
+    return out
+
+
+def renumber(observations: Observations, given: New) -> Observations:
+    """Return observations of the same variables that hold new values alone.
+
+    Raises
+    ------
+    ValueError
+        If a variable has no value.
+    """
+    new = given.rows
+    missing = [v.name for i, v in enumerate(observations.variables) if i not in new]
+    if missing:
+        raise ValueError(
+            f"The data have no value of {missing}: every variable of the model needs one at least. "
+            "Add some, or fit a model without it."
+        )
+    rows = [new[i] for i in range(len(observations.variables))]
+    return number(given.variables, observations.coordinates, rows)
+
+
+def select(observations: Observations, rows: IntArray) -> Observations:
+    """Return some of the observations, by their increasing numbers; sites keep theirs."""
+    sample = observations.sample
+    parts = [
+        rows[(rows >= sample.offsets[i]) & (rows < sample.offsets[i + 1])] - sample.offsets[i]
+        for i in range(sample.tasks)
+    ]
+    return replace(
+        observations,
+        positions=observations.positions[rows],
+        sample=sample.take(rows),
+        origins=tuple(observations.rows_of(i).take(own).origins for i, own in enumerate(parts)),
+    )

@@ -1,0 +1,56 @@
+"""Laws that do not fit their values: warn of what predictions suffer from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import MarginalWarning
+from xcopula.marginals import Marginal
+from xcopula.warn import warn_user
+
+if TYPE_CHECKING:
+    from xcopula.model.record import CopulaModel
+
+__all__ = ["EXTREME_SCORE", "warn_of_extreme", "warn_of_laws"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# A value further out than this many standard deviations distorts predictions near it.
+EXTREME_SCORE = 5.0
+# Standard deviation of a variable's normal scores, which is one if its law is that of its values.
+_NARROWEST = 0.2
+
+
+def warn_of_extreme(name: str, law: Marginal, values: FloatArray, z: FloatArray) -> None:
+    """Warn of the value with the most extreme normal score, of those of a variable."""
+    worst = int(np.argmax(np.abs(z)))
+    if abs(z[worst]) > EXTREME_SCORE:
+        warn_user(
+            f"Under the {law.name} law of {name!r} its value {values[worst]:g} lies "
+            f"{z[worst]:+.1f} standard deviations out, which distorts predictions near it. "
+            "Use a law with heavier tails ('gev', 't', 'parzen' or 'auto'), or mask the value.",
+            MarginalWarning,
+        )
+
+
+def warn_of_laws(model: CopulaModel) -> None:
+    """Warn of a law that calls a value next to impossible, or all its values nearly the same."""
+    sample = model.observations.sample
+    laws = model.process.laws(model.theta, sample)
+    for i, (name, law) in enumerate(zip(model.tasks, laws, strict=True)):
+        values = sample.values[sample.task(i)]
+        z = law.to_normal(values)
+        spread = float(z.std())
+        if spread < _NARROWEST:
+            warn_user(
+                f"The fitted law of {name!r} is {1.0 / spread:.0f} times wider than its values: "
+                "the model takes them for a short piece of a process of much longer range. Between "
+                "the data this does little harm. Outside their extent, do not trust the "
+                "predictions. Describe the trend of the values by `regress`, `by` or `cycle`, or "
+                "use `structures=2`.",
+                MarginalWarning,
+            )
+        warn_of_extreme(name, law, values, z)

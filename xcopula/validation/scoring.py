@@ -1,0 +1,113 @@
+"""Predict and score the withheld values of one fold: by the model, and by its climatology."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.labels.observations import Observations
+from xcopula.marginals import Law, Marginal, Recipe, fit_law
+from xcopula.marginals.varying import Varying
+from xcopula.model import CopulaModel
+from xcopula.process import Moments, outcome, scores
+
+__all__ = ["Predicted", "Withheld", "climatology", "predict"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Predicted(NamedTuple):
+    """Predictions of withheld values and their scores, each (m,); quantiles are (q, m)."""
+
+    median: FloatArray
+    pit: FloatArray
+    crps: FloatArray
+    log_score: FloatArray
+    quantiles: FloatArray
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """Values of the primary that a model has not seen: where they are, and what they are.
+
+    Attributes
+    ----------
+    positions : ndarray (m, axes)
+    values : ndarray (m,)
+    fields : tuple of ndarray (m,)
+        What its law varies with there: numbers, or names of groups.
+    """
+
+    positions: FloatArray
+    values: FloatArray
+    fields: tuple[npt.NDArray[Any], ...]
+
+    @classmethod
+    def of(cls, observations: Observations, rows: IntArray) -> Withheld:
+        """Return some values of the primary, by their numbers."""
+        columns = observations.sample.covariates_of(0)[rows].T
+        fields = [
+            np.asarray(field.groups)[column.astype(np.int64)] if field.key else column
+            for field, column in zip(observations.variables[0].fields, columns, strict=True)
+        ]
+        return cls(observations.positions[rows], observations.sample.values[rows], tuple(fields))
+
+    def covariates(self, observations: Observations) -> FloatArray:
+        """Return the covariates (m, c) as other observations count groups."""
+        known = observations.variables[0].fields
+        columns = [f.encode(v) for f, v in zip(known, self.fields, strict=True)]
+        return np.column_stack(columns) if columns else np.empty((self.values.size, 0))
+
+
+def predict(model: CopulaModel, withheld: Withheld, levels: FloatArray) -> Predicted:
+    """Predict withheld values of the primary, given all that the model holds."""
+    seen = model.observations
+    moments = model.conditioned.moments(seen.targets(list(withheld.positions.T)))
+    law = model.marginals[0].at(withheld.covariates(seen))
+    return _scored(moments, law, withheld.values, levels)
+
+
+def climatology(
+    spec: Law | None, model: CopulaModel, withheld: Withheld, levels: FloatArray
+) -> Predicted:
+    """Predict by the primary's law alone, fitted to what the model holds as if independent.
+
+    Parameters
+    ----------
+    spec : Law or None
+        The law that was asked for; None takes the family of the model's.
+    """
+    seen = model.observations
+    law = fit_law(
+        _family(spec, model.marginals[0]),
+        seen.sample.values[seen.sample.task(0)],
+        seen.sample.covariates_of(0),
+        seen.variables[0].labels,
+    )
+    unknown = Moments(np.zeros(withheld.values.size), np.ones(withheld.values.size))
+    return _scored(unknown, law.at(withheld.covariates(seen)), withheld.values, levels)
+
+
+def _family(spec: Law | None, fitted: Marginal) -> Law:
+    """Return what is fitted to values alone: the law that was asked for, its family settled."""
+    inner = fitted
+    while isinstance(inner, Varying):
+        inner = inner.inner
+    if isinstance(spec, Recipe):
+        return next(r for r in spec.candidates() if r.family in (spec.family, type(inner)))
+    if isinstance(spec, type):
+        return spec
+    own = type(inner)
+    # A law of one's own may have no fit of its own: it then is that of the model.
+    fits = getattr(own.fit, "__func__", None) is not Marginal.fit.__func__  # type: ignore[attr-defined]
+    return own if fits else fitted
+
+
+def _scored(moments: Moments, law: Marginal, observed: FloatArray, levels: FloatArray) -> Predicted:
+    found = scores(moments, law, observed)
+    quantiles = [outcome.quantile(found.mean, found.std, law, float(q)) for q in levels]
+    return Predicted(found.median, found.pit, found.crps, found.log_score, np.stack(quantiles))
