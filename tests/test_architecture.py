@@ -41,6 +41,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 TESTED_BY = {
     "datasets/_jura.py": "datasets/test_datasets.py",
     "datasets/_toy.py": "datasets/test_datasets.py",
+    "fitting/together.py": "fitting/test_steps.py",
     "kernels/__init__.py": "kernels/test_families.py",
     "kernels/base.py": "kernels/test_checks.py",
     "kernels/matern.py": "kernels/test_families.py",
@@ -64,6 +65,7 @@ TESTED_BY = {
     "labels/additions.py": "model/test_conditioning.py",
     "labels/rows.py": "labels/test_observations.py",
     "methods/__init__.py": "methods/test_contract.py",
+    "prediction/telling.py": "test_progress_end_to_end.py",
     "plot/diagnostics.py": "test_plot.py",
     "plot/maps.py": "test_plot.py",
     "plot/panels.py": "test_plot.py",

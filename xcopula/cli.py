@@ -55,18 +55,18 @@ def demo(output: Path, overwrite: bool) -> None:
 
     samples = xcopula.datasets.jura(hide="Cd")
     click.echo("Fitting Cd with Ni and Zn: the first run compiles for some seconds.")
+    shows = sys.stderr.isatty()
     began = time.perf_counter()
-    model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], callback=_show_progress)
-    done = (
+    model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], progress=shows)
+    click.echo(
         f"Fitted in {time.perf_counter() - began:.1f} s: "
-        f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors."
+        f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors.\n"
     )
-    click.echo(f"\r{done:<70}\n" if sys.stdout.isatty() else f"{done}\n")
     click.echo(model.summary())
 
     grid = xcopula.datasets.jura_grid()
     began = time.perf_counter()
-    predicted = model.predict(grid, quantiles=[0.05, 0.5, 0.95], mask="inside")
+    predicted = model.predict(grid, [0.05, 0.5, 0.95], mask="inside", progress=shows)
     cells = int(grid["inside"].sum())
     click.echo(f"\nPredicted {cells} cells in {time.perf_counter() - began:.1f} s.")
 
@@ -81,19 +81,6 @@ def demo(output: Path, overwrite: bool) -> None:
     except OSError as error:
         raise click.ClickException(f"{error.strerror or error}.") from None
     click.echo(f"Wrote {grid_file} and {map_file}.")
-
-
-def _show_progress(iteration: int, log_likelihood: float, theta: object) -> None:
-    """Rewrite one line on a terminal; in a log, say something now and then.
-
-    The value is that of the step that is running (one pair, or all parameters together), and has
-    weak priors in it.
-    """
-    line = f"  iteration {iteration:3d}   log posterior of this step {log_likelihood:10.2f}"
-    if sys.stdout.isatty():
-        click.echo(f"\r{line}", nl=False)
-    elif iteration % 10 == 0:
-        click.echo(line)
 
 
 def _score(predicted: xr.DataArray, observed: xr.DataArray) -> str:
