@@ -139,7 +139,7 @@ class TestReplacing:
     def test_of_two_writers_one_succeeds(self, small, tmp_path, monkeypatch, links):
         """Both saw a free name; only one may say that the file is its own."""
         path = tmp_path / "out.nc"
-        monkeypatch.setattr("xcopula.storage.check_free", lambda p, **_: Path(p))
+        monkeypatch.setattr("xcopula.storage.whole.check_free", lambda p, **_: Path(p))
         to_netcdf, one = xr.Dataset.to_netcdf, Lock()
 
         def in_turn(*arguments, **options):  # the netCDF library crashes in two threads at once
