@@ -57,8 +57,7 @@ def cluster(scheduler: str | None, workers: int | None) -> Iterator[bool]:
         with Client(scheduler):
             yield True
     else:
-        with (
-            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,
-            Client(local),
-        ):
+        # Any free port of this machine: the usual one may be taken by another cluster.
+        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+        with LocalCluster(n_workers=workers, **options) as local, Client(local):
             yield True

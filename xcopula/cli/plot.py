@@ -11,6 +11,7 @@ from xcopula.cli.inputs import InputPath, is_model, read_data, read_model, split
 from xcopula.cli.outputs import check_output, output_option, overwrite_option
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.figure import Figure
 
 __all__ = ["plot"]
@@ -88,15 +89,26 @@ def _of_prediction(
 ) -> Figure:
     from xcopula.plot import exceedance_map, prediction_map
 
-    found = read_data(file)
-    labels = dict(split(text, "--select") for text in select)
-    unknown = [dim for dim in labels if dim not in found.dims]
-    if unknown:
-        raise KeyError(f"{file} has no dim {unknown[0]!r}; it has {list(map(str, found.dims))}.")
-    for dim, label in labels.items():
-        kind_of = found[dim].dtype.kind
-        found = found.sel({dim: float(label) if kind_of in "iuf" else label})
+    found = _selected(read_data(file), select)
     dots = None if sites is None else read_data(sites)
     if kind == "map":
         return prediction_map(found, variable, sites=dots)
     return exceedance_map(found, variable, sites=dots)
+
+
+def _selected(found: xr.Dataset, select: tuple[str, ...]) -> xr.Dataset:
+    """Return the slice of a Dataset that options such as time=2024-05-31 ask for."""
+    for dim, label in (split(text, "--select") for text in select):
+        if dim not in found.dims:
+            raise KeyError(f"There is no dim {dim!r} to select; there are {list(found.sizes)}.")
+        try:
+            numeric = found[dim].dtype.kind in "iuf"
+            found = found.sel({dim: float(label) if numeric else label})
+        except (KeyError, ValueError):
+            raise KeyError(
+                f"There is no {dim}={label}; the labels of {dim!r} go from "
+                f"{found[dim].values[0]} to {found[dim].values[-1]}."
+            ) from None
+        if found.sizes.get(dim) == 1:  # a date of a time with hours is a range
+            found = found.squeeze(dim)
+    return found

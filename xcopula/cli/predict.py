@@ -148,4 +148,4 @@ def _results(
         arrays.append(posterior.mean())
     if asked["std"]:
         arrays.append(posterior.std())
-    return xr.merge(arrays, compat="override", join="exact", combine_attrs="drop")
+    return xr.merge(arrays, compat="override", join="exact", combine_attrs="override")
