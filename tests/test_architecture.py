@@ -41,7 +41,6 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 # contract that all of them keep, it is named here.
 TESTED_BY = {
     "cli/cluster.py": "cli/test_predict.py",
-    "cli/progress.py": "cli/test_demo.py",
     "datasets/_jura.py": "datasets/test_datasets.py",
     "datasets/_toy.py": "datasets/test_datasets.py",
     "kernels/__init__.py": "kernels/test_families.py",

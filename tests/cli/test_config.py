@@ -59,6 +59,17 @@ def test_every_kind_of_option(config):
     }
 
 
+def test_one_for_all(config):
+    """A law, a method and a solver may be names, and coordinates groups."""
+    text = "marginals = 'gamma'\nmethod = {name = 'full'}\nsolver = 'auto'\n[coords]\nspace = ['x']"
+    assert read_config(config(text)) == {
+        "marginals": "gamma",
+        "method": "full",
+        "solver": "auto",
+        "coords": {"space": ["x"]},
+    }
+
+
 def test_every_option_of_a_fit_is_known(config):
     """But those that only a program can use."""
     parameters = inspect.signature(xcopula.fit).parameters.values()

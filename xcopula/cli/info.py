@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,8 @@ def info(file: Path, coords: tuple[str, ...]) -> None:
 
 def describe(data: xr.Dataset) -> str:
     """Return the sizes, coordinates with their roles, and variables with their gaps, as text."""
+    from xcopula.model.summary import aligned
+
     sizes = ", ".join(f"{dim}: {size}" for dim, size in data.sizes.items())
     coordinates = [("coordinate", "role", "dims", "units", "least", "largest")]
     roles = _roles(data)
@@ -51,7 +52,7 @@ def describe(data: xr.Dataset) -> str:
         )
     parts = [f"Sizes: {sizes or 'none'}"]
     for rows in (coordinates, variables):
-        parts.append(_table(rows) if len(rows) > 1 else f"No {rows[0][0]}s.")
+        parts.append("\n".join(aligned(rows)) if len(rows) > 1 else f"No {rows[0][0]}s.")
     return "\n\n".join(parts)
 
 
@@ -81,11 +82,3 @@ def _ends(array: xr.DataArray) -> tuple[str, str]:
     if array.dtype.kind in "iufM" and bool(array.notnull().any()):
         return _shown(array.min().values[()]), _shown(array.max().values[()])
     return ("-", "-")
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )

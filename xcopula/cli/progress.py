@@ -12,6 +12,9 @@ import click
 
 __all__ = ["fit_options", "told", "watched"]
 
+# Shorter work than this shows no bar; in seconds.
+SHORTEST = 1.0
+
 
 def fit_options(*, on_cluster: bool) -> dict[str, Any]:
     """Return the options of a fit that let it be watched.
@@ -51,5 +54,5 @@ def watched(*, on_cluster: bool) -> Iterator[None]:
         return
     from dask.diagnostics import ProgressBar
 
-    with ProgressBar(minimum=1.0):
+    with ProgressBar(minimum=SHORTEST):
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,11 +96,11 @@ def _read(path: Path) -> pd.DataFrame:
             index_col=False,
             encoding="utf-8-sig",
         )
-    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as a table: {error}.") from None
     frame.columns = [str(name).strip() for name in frame.columns]
-    names = header.rstrip("\r\n").split(separator)
-    names = [name.strip().strip('"') for name in names]
+    names = next(csv.reader([header], delimiter=separator, skipinitialspace=True))
+    names = [name.strip() for name in names]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(f"{path} has several columns {twice[0]!r}. Each needs a name of its own.")
