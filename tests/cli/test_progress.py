@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import dask.array as da
 import pytest
 
@@ -11,9 +9,9 @@ from xcopula.cli.progress import fit_options, told, watched
 
 
 @pytest.fixture(params=[False, True], ids=["log", "terminal"])
-def terminal(request, capsys, monkeypatch):
+def terminal(request, monkeypatch):
     """Write to a log, then to a terminal."""
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: request.param, raising=False)
+    monkeypatch.setattr("xcopula.cli.progress._on_terminal", lambda: request.param)
     return request.param
 
 

@@ -16,6 +16,10 @@ __all__ = ["fit_options", "told", "watched"]
 SHORTEST = 1.0
 
 
+def _on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
 def fit_options(*, on_cluster: bool) -> dict[str, Any]:
     """Return the options of a fit that let it be watched.
 
@@ -31,7 +35,7 @@ def _show_iteration(iteration: int, log_likelihood: float, theta: object) -> Non
     weak priors in it.
     """
     line = f"  iteration {iteration:3d}   log posterior of this step {log_likelihood:10.2f}"
-    if sys.stdout.isatty():
+    if _on_terminal():
         click.echo(f"\r{line}", nl=False)
     elif iteration % 10 == 0:
         click.echo(line)
@@ -43,13 +47,13 @@ def told(model: Any, began: float) -> None:
         f"Fitted in {time.perf_counter() - began:.1f} s: "
         f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors."
     )
-    click.echo(f"\r{done:<70}\n" if sys.stdout.isatty() else f"{done}\n")
+    click.echo(f"\r{done:<70}\n" if _on_terminal() else f"{done}\n")
 
 
 @contextmanager
 def watched(*, on_cluster: bool) -> Iterator[None]:
     """Show a bar for blocks that are computed in this process, on a terminal."""
-    if on_cluster or not sys.stdout.isatty():
+    if on_cluster or not _on_terminal():
         yield
         return
     from dask.diagnostics import ProgressBar
