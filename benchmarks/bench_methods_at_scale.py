@@ -50,7 +50,7 @@ class Job:
 
 def jobs(quick: bool) -> Iterator[Job]:
     """Yield worlds: numbers of variables, ties between secondaries, shares of the primary."""
-    seeds = 1 if quick else 4
+    seeds = 1 if quick else 2
     # Sites so that all variables together have 11,000 to 25,000 values.
     sizes = {2: 600, 3: 500} if quick else {2: 10_000, 3: 8_000, 5: 6_000}
     for variables, sites in sizes.items():

@@ -1,6 +1,7 @@
 """Measure what size costs: the graph of a large prediction, a run to disk, and threads.
 
-Run as ``python benchmarks/bench_scale.py`` (``--quick`` takes small sizes).
+Run as ``python benchmarks/bench_scale.py`` (``--quick`` takes small sizes). With ``cells`` it
+prints one table: how many cells a processor predicts in a second, by observations and variables.
 """
 
 from __future__ import annotations
@@ -134,12 +135,44 @@ def measure_prediction_threads(model: CopulaModel, side: int, chunk: int) -> Non
     )
 
 
+def scatter(observations: int, variables: int) -> xr.Dataset:
+    """Return a primary on half of the sites of each secondary, so many observations in all."""
+    sites = round(observations / (variables - 0.5)) if variables > 1 else 2 * observations
+    return simulate(sites, variables - 1)
+
+
+def measure_cells(observations: int, variables: int, side: int) -> float:
+    """Return how many cells are predicted in a CPU second, three quantiles each."""
+    model = fit(scatter(observations, variables))
+    target = grid(side, side)
+    model.predict(grid(2, 2), QUANTILES)  # compiles and factorises
+    with stopwatch() as seconds, threadpoolctl.threadpool_limits(1, user_api="blas"):
+        model.predict(target, QUANTILES)
+    return side * side / seconds[1]
+
+
+def print_cells(quick: bool) -> None:
+    """Print the cells of a CPU second as a Markdown table."""
+    sizes = (60, 100) if quick else (60, 300, 1000, 3000, 10_000, 50_000)
+    tasks = (1, 3) if quick else (1, 2, 4)
+    side = 40 if quick else 400
+    print("| observations | " + " | ".join(f"variables: {count}" for count in tasks) + " |")
+    print("|---:|" + "---:|" * len(tasks))
+    for size in sizes:
+        rates = [measure_cells(size, count, side) for count in tasks]
+        print(f"| {size:,} | " + " | ".join(f"{float(f'{r:.2g}'):,.0f}" for r in rates) + " |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stage", nargs="?", choices=["all", "cells"], default="all")
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     parser.add_argument("--side", type=int, help="cells along each side of the run to Zarr")
     options = parser.parse_args()
     quick = options.quick
+    if options.stage == "cells":
+        print_cells(quick)
+        return
     small = fit(simulate(40), "full")
     side = options.side or (300 if quick else 4000)
     measure_graph(small, 10_000, 10_000, 1000)

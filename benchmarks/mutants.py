@@ -775,8 +775,8 @@ MUTANTS = (
     Mutant(
         "optimiser-best",
         "fitting/optimiser.py",
-        "best = min(scouts, key=lambda s: s.value)",
-        "best = scouts[0]",
+        "best = min(scouts, key=lambda number: scouts[number].value)",
+        "best = 0",
         "fitting/test_optimiser.py::test_several_starts_choose_the_better_basin",
     ),
     Mutant(
@@ -816,7 +816,7 @@ MUTANTS = (
     ),
     Mutant(
         "steps-best",
-        "fitting/steps.py",
+        "fitting/together.py",
         "best = tried[int(np.argmin([t.crps for t in trials]))]",
         "best = tried[int(np.argmax([t.crps for t in trials]))]",
         "fitting/test_steps.py::TestTogether::test_laws_compete_by_the_score_of_the_model",
@@ -998,10 +998,10 @@ MUTANTS = (
     ),
     Mutant(
         "graph-metric",
-        "solvers/graph.py",
+        "solvers/near.py",
         "logs.sum(axis=0) / shares.sum()",
         "logs.mean(axis=0)",
-        "solvers/test_graph.py::TestNeighbours::test_metric_is_a_mean_weighted_by_variance",
+        "solvers/test_near.py::test_metric_is_a_mean_weighted_by_variance",
     ),
     Mutant(
         "graph-once",

@@ -1,6 +1,10 @@
 """Sphinx configuration."""
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "xcopula"
 author = "the xcopula developers"
@@ -8,11 +12,11 @@ copyright = author
 release = version = installed_version("xcopula")
 
 extensions = [
+    "mathml",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
 ]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
@@ -27,5 +31,8 @@ exclude_patterns = [
     "transduction/*.md",
 ]
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"xcopula {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]

@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from cluster_predict import write_zarr
@@ -65,12 +66,30 @@ def run(sample: xr.Dataset, output: Path, client: Client) -> None:
     print(f"\nwrote {output}: {cells:,} cells in {seconds:.0f} s")
 
 
+def draw(sample: xr.Dataset, output: Path, picture: Path) -> None:
+    """Draw what was seen beside what was written."""
+    filled = xr.open_zarr(output, consolidated=False)["chlorophyll"].sel(quantile=0.5, drop=True)
+    top = float(sample["chlorophyll"].quantile(0.99))
+    titles = ["Chlorophyll between clouds", "Temperature, at every ninth cell", "Filled: median"]
+    fields = [sample["chlorophyll"], sample["temperature"][::3, ::3], filled]
+    figure, axes = plt.subplots(1, 3, figsize=(11, 2.8), layout="constrained", sharey=True)
+    for ax, title, field in zip(axes, titles, fields, strict=True):
+        limits = {} if field.name == "temperature" else {"vmin": 0.0, "vmax": top}
+        image = ax.pcolormesh(field["x"], field["y"], field, rasterized=True, **limits)
+        figure.colorbar(image, ax=ax, label=field.attrs["units"], shrink=0.8)
+        ax.set_title(title, loc="left", fontsize=10)
+        ax.set(xlabel="km", aspect="equal")
+    figure.savefig(picture, dpi=90)
+    plt.close(figure)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("output", type=Path, help="Zarr store to write")
     parser.add_argument("--scheduler", help="address, such as tcp://10.0.0.1:8786")
     parser.add_argument("--workers", type=int, default=2, help="processes of a local cluster")
     parser.add_argument("--quick", action="store_true", help="a small image")
+    parser.add_argument("--picture", type=Path, help="also draw the result, as a PNG file")
     options = parser.parse_args(arguments)
     if options.output.exists():
         parser.error(f"{options.output} exists. Choose another name, or remove it.")
@@ -78,12 +97,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.scheduler:
         with Client(options.scheduler) as client:
             run(sample, options.output, client)
-        return
-    # One thread each: a likelihood uses as many threads as OMP_NUM_THREADS says, and workers of
-    # dask start with one.
-    cluster = LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=":0")
-    with cluster, Client(cluster) as client:
-        run(sample, options.output, client)
+    else:
+        # One thread each: a likelihood uses as many threads as OMP_NUM_THREADS says, and workers of
+        # dask start with one.
+        cluster = LocalCluster(
+            n_workers=options.workers, threads_per_worker=1, dashboard_address=":0"
+        )
+        with cluster, Client(cluster) as client:
+            run(sample, options.output, client)
+    if options.picture:
+        draw(sample, options.output, options.picture)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_calibration.py", [], "laws and kernels chosen"),
         ("bench_million.py", ["reading"], "stations x days"),
         ("bench_neighbours.py", ["effects"], "nats lost"),
+        ("bench_scale.py", ["cells"], "variables: 3"),
     ],
-    ids=["promises", "units", "calibration", "million", "effects"],
+    ids=["promises", "units", "calibration", "million", "effects", "cells"],
 )
 def test_quick(script, stage, expected):
     """It ends well, and its table is there."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import doctest
 import importlib.util
+import io
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -24,6 +27,7 @@ NEEDED = ("pyproj", "shapely", "geopandas", "rioxarray")
 
 # Pages whose fits are too long for a test: their blocks are compiled only.
 LONG = {
+    "docs/index.md": "begins as the README does, which is run",
     "docs/colorado.md": "fits regressions of three variables; test_examples_colorado.py runs it",
 }
 
@@ -81,10 +85,14 @@ def test_the_docstrings_are_found():
 
 
 class Block(NamedTuple):
-    """A fenced block of Python: where its first line is, counted from 0, and its text."""
+    """A fenced block of Python: where its first line is, counted from 0, and its text.
+
+    What it prints is shown by the block of text that follows, if there is one.
+    """
 
     line: int
     code: str
+    prints: str | None = None
 
 
 def relative(path: Path) -> str:
@@ -94,8 +102,28 @@ def relative(path: Path) -> str:
 def blocks(page: Path) -> list[Block]:
     """Return the Python blocks of a page, from top to bottom."""
     text = page.read_text(encoding="utf-8")
-    fences = re.finditer(r"^```(?:python|pycon)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [Block(text.count("\n", 0, fence.start(1)), fence[1]) for fence in fences]
+    shown = r"(?:\n\n```text\n(.*?)^```$)?"
+    code = rf"^```(?:python|pycon)\n(.*?)^```${shown}"
+    fences = re.finditer(code, text, re.MULTILINE | re.DOTALL)
+    return [Block(text.count("\n", 0, fence.start(1)), fence[1], fence[2]) for fence in fences]
+
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?")
+COUNTS = re.compile(r"after \d+ evaluations")
+
+
+def assert_alike(printed: str, shown: str) -> None:
+    """Compare what was printed with what a page shows.
+
+    Numbers may differ by 2 % or half a unit of their last digit, as they do from one BLAS to
+    another, and the evaluations of an optimiser by any number.
+    """
+    texts = [COUNTS.sub("after some evaluations", each) for each in (printed, shown)]
+    words = [NUMBER.sub("#", each).split() for each in texts]
+    assert words[0] == words[1]
+    for found, expected in zip(*map(NUMBER.findall, texts), strict=True):
+        last = 10.0 ** -len(expected.partition(".")[2])
+        assert float(found) == pytest.approx(float(expected), rel=0.02, abs=1.01 * last), expected
 
 
 def run_block(page: Path, block: Block, namespace: dict[str, Any], *, run: bool) -> None:
@@ -110,7 +138,11 @@ def run_block(page: Path, block: Block, namespace: dict[str, Any], *, run: bool)
     else:
         code = compile("\n" * block.line + block.code, str(page), "exec", dont_inherit=True)
         if run:
-            exec(code, namespace)
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(code, namespace)
+            if block.prints is not None and "..." not in block.prints:
+                assert_alike(printed.getvalue(), block.prints)
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -136,9 +168,91 @@ def test_the_blocks_are_found():
     assert set(LONG) <= set(found)
     run = [b for name, page in found.items() if name not in LONG for b in page]
     assert sum(not block.code.startswith(OTHERS) for block in run) >= 15
-    assert len(found["README.md"]) >= 3
+    assert len(found["README.md"]) >= 2
     fences = {page: page.read_text(encoding="utf-8").count("```py") for page in PAGES}
     assert fences == {page: len(blocks(page)) for page in PAGES}
+
+
+def test_what_is_printed_is_compared():
+    """Words, missing numbers and wrong numbers are found; the last digit may differ."""
+    assert_alike("CRPS 9.541 mm", "CRPS 9.535 mm")
+    assert_alike("converged after 40 evaluations", "converged after 46 evaluations")
+    for other in ("CRPS 9.9 mm", "RMSE 9.535 mm", "CRPS 9.535", "CRPS 9.535 mm 1"):
+        with pytest.raises(AssertionError):
+            assert_alike("CRPS 9.535 mm", other)
+    printing = [b for page in PAGES_WITH_BLOCKS.values() for b in blocks(page) if b.prints]
+    assert len(printing) >= 5
+
+
+def test_the_readme_and_the_site_begin_alike():
+    """The ten lines and what they print are the same, so that one of them need not be run."""
+    readme, index = blocks(ROOT / "README.md")[0], blocks(ROOT / "docs" / "index.md")[0]
+    assert (readme.code, readme.prints) == (index.code, index.prints)
+    lines = [line for line in readme.code.splitlines() if line.strip()]
+    assert len(lines) <= 10
+    assert readme.prints
+
+
+def test_stations_to_a_map_takes_fifteen_lines():
+    """The page for newcomers keeps to its title."""
+    page = ROOT / "docs" / "stations.md"
+    title, path = "## Fifteen lines", blocks(page)[1].code
+    assert title in page.read_text(encoding="utf-8")
+    assert "read_csv" in path
+    assert "to_netcdf" in path
+    assert len([line for line in path.splitlines() if line.strip()]) <= 15
+
+
+# --- messages
+
+
+def sentences() -> list[str]:
+    """Return the texts of the package, with a mark where an f-string puts in something."""
+    found: list[str] = []
+    for path in sorted((ROOT / "xcopula").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = [v.value if isinstance(v, ast.Constant) else "…" for v in node.values]
+                found.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return found
+
+
+def says(sentence: str, message: str) -> bool:
+    """Tell whether the parts of a message are in a sentence, one after the other."""
+    at = 0
+    for part in message.split("…"):
+        at = sentence.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
+def messages() -> list[str]:
+    """Return the messages that the page of remedies explains."""
+    text = (ROOT / "docs" / "numerics.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| message \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    return [m for table in tables for m in re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("message", messages())
+def test_messages_of_the_page(message, package_sentences):
+    """A message that is explained is one that the library can utter."""
+    assert any(says(sentence, message) for sentence in package_sentences)
+
+
+@pytest.fixture(scope="module")
+def package_sentences() -> list[str]:
+    return sentences()
+
+
+def test_the_messages_are_found():
+    """The test above is not blind."""
+    assert len(messages()) >= 40
+    assert says("Variable … is constant", "Variable … is")
+    assert not says("is constant: Variable …", "Variable … is")
 
 
 # --- names

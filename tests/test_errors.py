@@ -17,6 +17,8 @@ class TestEveryOne:
     def test_is_a_built_in_too(self, kind):
         """Code that knows nothing of the package still catches it."""
         parent = UserWarning if kind.__name__.endswith("Warning") else ValueError
+        if kind is errors.FitInterrupted:
+            parent = KeyboardInterrupt
         assert issubclass(kind, parent)
         with pytest.raises(parent):
             raise kind("what was wrong, what was found, and what to do")
@@ -41,3 +43,19 @@ def test_all_of_them_are_listed():
         if inspect.isclass(kind) and kind.__module__ == errors.__name__
     }
     assert defined == set(errors.__all__)
+
+
+def test_the_model_of_an_interruption_is_made_once_and_when_asked_for():
+    """There may be none; and it stays in its process."""
+    made = []
+
+    def make():
+        made.append(1)
+        return object()
+
+    stop = errors.FitInterrupted("a message", make)
+    assert not made
+    assert stop.model is stop.model
+    assert len(made) == 1
+    assert errors.FitInterrupted("a message").model is None
+    assert pickle.loads(pickle.dumps(stop)).model is None

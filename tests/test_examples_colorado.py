@@ -108,22 +108,11 @@ def test_a_decade_is_mapped_and_compared(load, tmp_path, capsys, monkeypatch):
         assert bool((maps["ppt"] > 0.0).all())
     assert (tmp_path / "decade.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     table = pd.read_csv(tmp_path / "decade.csv")
-    assert set(table["model"]) == {module.DECADE, module.SEASONS, module.ALONE}
+    assert set(table["model"]) == {module.DECADE, module.ALONE}
+    assert set(table["gauges"]) == {module.NEVER, module.FAILED}
     assert (table.groupby(["model", "gauges", "elevation"]).size() == 2).all()
     assert table["crps"].between(0.5, 100).all()
     assert "against a month alone" in capsys.readouterr().out
-
-
-def test_gauges_that_failed_are_known_at_other_times(load):
-    """They are missing in the months that are scored, and only there."""
-    module = load("decade")
-    season = np.array(["DJF", "DJF", "JJA", "JJA"])
-    job = module.Job(1, module.SEASONS, module.FAILED, True)
-    assert module.split(job, [0, 2, 3], season) == [[0], [2, 3]]
-    from dataclasses import replace
-
-    assert module.split(replace(job, model=module.DECADE), [0, 2], season) == [[0, 2]]
-    assert module.split(replace(job, model=module.ALONE), [0, 2], season) == [[0], [2]]
 
 
 def test_spring_map_writes_a_file_and_a_picture(load, tmp_path, capsys):

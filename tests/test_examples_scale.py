@@ -71,12 +71,13 @@ def test_a_fit_on_a_cluster(tmp_path):
     """The example starts its own cluster, fits there and writes; it does not overwrite."""
     pytest.importorskip("distributed")
     command = [sys.executable, str(FOLDER / "cluster_fit.py"), "out.zarr", "--quick"]
+    command += ["--picture", "out.png"]
     options = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
     done = subprocess.run(command, **options)
     assert done.returncode == 0, done.stderr
     assert "2 workers" in done.stdout
     assert "solver 'neighbours'" in done.stdout
-    assert [p.name for p in tmp_path.iterdir()] == ["out.zarr"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.png", "out.zarr"]
     with xr.open_zarr(tmp_path / "out.zarr", consolidated=False) as found:
         assert found["chlorophyll"].dims == ("quantile", "y", "x")
         assert np.isfinite(found["chlorophyll"]).all()

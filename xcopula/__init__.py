@@ -14,7 +14,7 @@ from xcopula import errors
 from xcopula.forks import survive_forks as _survive_forks
 
 if TYPE_CHECKING:
-    from xcopula import datasets, kernels, marginals, methods, plot, solvers, storage
+    from xcopula import datasets, kernels, marginals, methods, plot, progress, solvers, storage
     from xcopula.fitting import compare, format_comparison
     from xcopula.fitting.fit import fit
     from xcopula.labels.coordinates import cycle
@@ -47,6 +47,7 @@ __all__ = [
     "methods",
     "plot",
     "predict",
+    "progress",
     "regress",
     "solvers",
     "storage",

@@ -6,10 +6,15 @@ Messages say what was wrong, what was found, and what to do.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 __all__ = [
     "CoordinateError",
     "CostError",
     "FieldError",
+    "FitInterrupted",
     "MarginalWarning",
     "ModelFormatError",
     "NotPositiveDefiniteError",
@@ -32,6 +37,28 @@ class CostError(ValueError):
 
 class ModelFormatError(ValueError):
     """A file is not a model, is damaged, or needs another version or a class of one's own."""
+
+
+class FitInterrupted(KeyboardInterrupt):
+    """A fit was interrupted; its attribute ``model`` is what had been reached.
+
+    To another process the message travels, the model does not.
+    """
+
+    def __init__(self, message: str = "", make: Callable[[], Any] | None = None) -> None:
+        super().__init__(message)
+        self._make = make
+
+    @functools.cached_property
+    def model(self) -> Any:
+        """The model at the best parameters so far, made when it is asked for.
+
+        None if the second step, in which variables are fitted together, had not begun.
+        """
+        return None if self._make is None else self._make()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self),)
 
 
 class SupportError(ValueError):

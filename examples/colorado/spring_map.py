@@ -66,7 +66,7 @@ def draw(result: xr.Dataset, stations: xr.Dataset, month: str) -> plt.Figure:
             "ppt_exceedance",
             f"Probability of more than {THRESHOLD:g} mm",
             "",
-            {"cmap": "RdBu", "vmin": 0.0, "vmax": 1.0},
+            {"cmap": "YlGnBu", "vmin": 0.0, "vmax": 1.0},
         ),
     ]
     for ax, (name, title, units, style) in zip(axes.flat, panels, strict=True):

@@ -53,7 +53,7 @@ def test_demo_writes_a_map_and_its_numbers(tmp_path):
     said = re.search(r"Fitted in [\d.]+ s: (.+) (-?[\d.]+), without priors\.\n", done.output)
     assert said[1] == Transductive.likelihood == "composite log-likelihood"
     assert f"composite log-likelihood {said[2]} with" in done.output  # as the summary has it
-    assert re.search(r"^  iteration +10   log posterior of this step +-?[\d.]+$", done.output, re.M)
+    assert "iteration" not in done.output  # no terminal: no progress
     assert not re.search(r"(?<!composite )log-likelihood", done.output)
     assert {p.name for p in folder.iterdir()} == {"cadmium.nc", "cadmium.png"}
     with xr.open_dataset(folder / "cadmium.nc") as found:

@@ -15,27 +15,17 @@ def terminal(request, monkeypatch):
     return request.param
 
 
-def test_iterations(terminal, capsys):
-    """A terminal shows each on one line that changes; a log every tenth on a line of its own."""
-    show = fit_options(on_cluster=False)["callback"]
-    for k in range(1, 21):
-        show(k, -10.0 - k, None)
-    text = capsys.readouterr().out
-    assert text.count("iteration") == (20 if terminal else 2)
-    assert text.count("\r") == (20 if terminal else 0)
-    assert text.count("\n") == (0 if terminal else 2)
+def test_a_fit_is_shown_on_a_terminal(terminal):
+    """A log stays short, and a cluster is silent."""
+    assert fit_options(on_cluster=False) == {"progress": terminal}
+    assert fit_options(on_cluster=True) == {"progress": False}
 
 
-def test_a_cluster_is_silent():
-    """It would call a copy."""
-    assert fit_options(on_cluster=True) == {}
-
-
-def test_the_end_of_a_fit(terminal, model, capsys):
-    """The last line is written over on a terminal."""
+def test_the_end_of_a_fit(model, capsys):
+    """One line, with the likelihood that the summary has."""
     told(model, 0.0)
     text = capsys.readouterr().out
-    assert text.startswith("\rFitted in" if terminal else "Fitted in")
+    assert text.startswith("Fitted in")
     assert f"log-likelihood {model.log_likelihood:.2f}, without priors." in text
 
 
@@ -45,4 +35,4 @@ def test_blocks(terminal, capsys, on_cluster, monkeypatch):
     monkeypatch.setattr("xcopula.cli.progress.SHORTEST", 0.0)
     with watched(on_cluster=on_cluster):
         da.ones(4, chunks=1).compute()
-    assert ("100%" in capsys.readouterr().out) == (terminal and not on_cluster)
+    assert ("100%" in capsys.readouterr().err) == (terminal and not on_cluster)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import xcopula
-from xcopula.fitting.interruption import Interrupted, interruptible, stop_together
+from xcopula.fitting.interruption import Interrupted, interruptible, run_of, stop_together
+from xcopula.progress.run import SILENT, Run
 from xcopula.solvers import Exact
 
 # Objects of their own: `dataclass` fields would be part of what a fit is.
@@ -137,3 +138,17 @@ def test_a_recorded_fit_stops_with_all_runs_that_it_may_belong_to():
     with stop_together():
         fine = interruptible(objective, 0)
     assert fine(np.ones(1))[0] == 0.0
+
+
+def test_a_step_finds_the_run_that_it_belongs_to():
+    """By its ticket; a recorded one if there is one such run only. Else nobody hears it."""
+    first, second, third = (Run("fit", None) for _ in range(3))
+    with stop_together(first) as ticket, stop_together(second, recorded=True):
+        assert run_of(ticket) is first
+        assert run_of(0) is second
+        with stop_together(third, recorded=True) as other:
+            assert run_of(other) is third
+            assert run_of(0) is SILENT
+        assert run_of(0) is second
+    assert run_of(ticket) is SILENT
+    assert run_of(0) is SILENT

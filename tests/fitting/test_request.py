@@ -48,7 +48,17 @@ class TestSignature:
 
     def test_the_rest_is_passed_to_the_request(self):
         """No option is taken and forgotten."""
-        labels = {"data", "primary", "secondary", "coords", "crs", "ard", "thin", "compute"}
+        labels = {
+            "data",
+            "primary",
+            "secondary",
+            "coords",
+            "crs",
+            "ard",
+            "thin",
+            "compute",
+            "progress",
+        }
         assert set(self.parameters) - labels == set(inspect.signature(Request.of).parameters) - {
             "names"
         }

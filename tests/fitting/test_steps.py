@@ -13,7 +13,7 @@ from conftest import METHODS
 
 import xcopula
 from xcopula.errors import CostError, SupportError
-from xcopula.fitting import steps
+from xcopula.fitting import steps, together
 from xcopula.fitting.request import Request
 from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.kernels import KERNELS
@@ -355,8 +355,8 @@ def test_points_of_a_method_are_located(metals):
 @pytest.mark.parametrize("method", [Transductive, Full])
 def test_laws_are_judged_by_the_default_number_for_predictions(metals, monkeypatch, method):
     """More observations for each cell make maps smoother: a fit does not pay for them."""
-    monkeypatch.setattr(steps, "_MOST_LEFT_OUT", 20)
-    monkeypatch.setattr(steps, "_MOST_IN_GAPS", 5)
+    monkeypatch.setattr(together, "_MOST_LEFT_OUT", 20)
+    monkeypatch.setattr(together, "_MOST_IN_GAPS", 5)
     asked = []
     original = Local.left_out
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
 
-from xcopula.jit.choice import pick, thin
+from xcopula.jit.choice import gather, pick, thin
 from xcopula.kernels.assembly import cross, ready, scaled_inputs
 
 RNG = np.random.default_rng
@@ -136,6 +138,71 @@ class TestPick:
         none = np.full((1, 4), -1, np.int32)
         point = np.ascontiguousarray(sample.inputs[:, :1])
         assert picked(process, theta, sample, point, sample.sites[:1], 0, none, 1, 3) == [[]]
+
+
+class TestGather:
+    def gathered(self, process, theta, sample, rows, task, candidates, most):
+        """Call the compiled loop; return a list of neighbours for each observation."""
+        state = ready(process.state(theta))
+        out = np.zeros((len(candidates), most), np.int32)
+        counts = np.zeros(len(candidates), np.int32)
+        inputs = scaled_inputs(sample.inputs, state)
+        gather(
+            np.ascontiguousarray(inputs[:, rows]),
+            sample.sites[rows],
+            task,
+            candidates,
+            inputs,
+            sample.sites,
+            sample.offsets,
+            state,
+            out,
+            counts,
+        )
+        return [row[:count].tolist() for row, count in zip(out, counts, strict=True)]
+
+    @pytest.mark.parametrize("name", ["shared", "groups"])
+    def test_against_brute_force(self, name):
+        """Each candidate in turn is the one whose addition leaves the least variance."""
+        process, sample, theta, rng = reference.example(name=name, sizes=(14, 11, 9))
+        inputs, _ = reference.parts(sample)
+        dense = reference.covariance_matrix(process.covariance, theta, inputs)
+
+        def left(i, given):
+            across = dense[np.ix_(given, [i])]
+            solved = np.linalg.solve(dense[np.ix_(given, given)], across)
+            return 1.0 - float((across.T @ solved)[0, 0])
+
+        for task in range(sample.tasks):
+            rows = np.arange(sample.size)[sample.task(task)]
+            candidates = np.full((rows.size, 12), -1, np.int32)
+            for r, i in enumerate(rows):
+                number = rng.integers(0, 13)
+                others = rng.permutation(np.setdiff1d(np.arange(sample.size), [i]))
+                candidates[r, rng.permutation(12)[:number]] = others[:number]
+            found = self.gathered(process, theta, sample, rows, task, candidates, 5)
+            for r, i in enumerate(rows):
+                pool, kept = [int(j) for j in candidates[r] if j >= 0], []
+                while pool and len(kept) < 5:
+                    kept.append(min(pool, key=lambda j: left(i, [*kept, j])))
+                    pool.remove(kept[-1])
+                assert left(i, found[r] or [i]) == pytest.approx(left(i, kept or [i]), abs=1e-9)
+                assert found[r] == sorted(found[r])
+                assert len(found[r]) == len(kept)
+                assert set(found[r]) <= {int(j) for j in candidates[r]}
+
+    def test_copies_tell_nothing_more(self):
+        """Of two candidates at one place without a nugget, one is enough."""
+        process, sample, theta, _ = reference.example("shared", sizes=(8,))
+        theta = theta.copy()
+        process.covariance.part(theta, "logit")[:] = 40.0
+        twice = replace(sample, inputs=np.ascontiguousarray(sample.inputs[:, [0, 1, 1, 2]]))
+        twice = replace(twice, values=sample.values[:4], offsets=np.array([0, 4]))
+        twice = replace(twice, sites=np.array([0, 1, 1, 2]))
+        rows, candidates = np.array([0]), np.array([[1, 2, 3]], np.int32)
+        (found,) = self.gathered(process, theta, twice, rows, 0, candidates, 3)
+        assert len(found) == 2
+        assert 3 in found
 
 
 class TestThin:

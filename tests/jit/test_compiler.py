@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from xcopula.jit.compiler import compiled, vectorised
+from xcopula.jit.compiler import compilations, compiled, vectorised
 
 
 def reciprocal(x):
@@ -63,3 +63,35 @@ def test_sums_in_any_order_keep_what_is_no_number(asked):
         x[50] = bad
         np.testing.assert_equal(loop(x), bad)
     assert asked[-1]["fastmath"] == {"contract", "reassoc"}
+
+
+class TestCompilations:
+    def test_names_what_is_compiled_meanwhile(self, monkeypatch):
+        """Once for each function, and only those of the package."""
+
+        def double(x):
+            return 2.0 * x
+
+        def triple(x):
+            return 3.0 * x
+
+        monkeypatch.setattr(double, "__module__", "xcopula.somewhere")
+        functions = [numba.njit(f) for f in (double, triple)]
+        told = []
+        with compilations(told.append):
+            for function in functions * 2:
+                function(1.0)
+        assert told == ["double"]
+
+    def test_ends(self, monkeypatch):
+        """Afterwards nobody is told, whatever happened meanwhile."""
+
+        def half(x):
+            return 0.5 * x
+
+        monkeypatch.setattr(half, "__module__", "xcopula.somewhere")
+        told = []
+        with pytest.raises(KeyError), compilations(told.append):
+            raise KeyError
+        numba.njit(half)(1.0)
+        assert told == []

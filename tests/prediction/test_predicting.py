@@ -571,8 +571,13 @@ class TestAnyVariable:
         """A symmetric method does not know which variable is the primary."""
         model = fit_by(method)
         covariance, seen = model.process.covariance, model.observations
+        cut = seen.sample.offsets[1]
         swapped = dataclasses.replace(
-            seen, variables=seen.variables[::-1], sample=seen.sample.select([1, 0])
+            seen,
+            variables=seen.variables[::-1],
+            positions=np.concatenate([seen.positions[cut:], seen.positions[:cut]]),
+            sample=seen.sample.select([1, 0]),
+            origins=seen.origins[::-1],
         )
         theta = model.theta[: covariance.size].copy()
         logit = covariance.part(theta, "logit")

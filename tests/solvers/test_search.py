@@ -17,7 +17,7 @@ from xcopula.marginals import Normal
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact, Neighbours, batches
 from xcopula.solvers import search as module
-from xcopula.solvers.graph import places
+from xcopula.solvers.near import places
 from xcopula.solvers.search import gaps_around, search_of
 
 RNG = np.random.default_rng

@@ -45,14 +45,15 @@ def demo(output: Path, overwrite: bool) -> None:
 
     samples = xcopula.datasets.jura(hide="Cd")
     click.echo("Fitting Cd with Ni and Zn: the first run compiles for some seconds.")
+    shown = fit_options(on_cluster=False)
     began = time.perf_counter()
-    model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], **fit_options(on_cluster=False))
+    model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], **shown)
     told(model, began)
     click.echo(model.summary())
 
     grid = xcopula.datasets.jura_grid()
     began = time.perf_counter()
-    predicted = model.predict(grid, quantiles=[0.05, 0.5, 0.95], mask="inside")
+    predicted = model.predict(grid, [0.05, 0.5, 0.95], mask="inside", **shown)
     cells = int(grid["inside"].sum())
     click.echo(f"\nPredicted {cells} cells in {time.perf_counter() - began:.1f} s.")
 

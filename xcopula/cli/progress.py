@@ -1,4 +1,4 @@
-"""What a command says while it works: one line that changes on a terminal, a few lines in a log."""
+"""What a command says while it works: a line that changes on a terminal, nothing in a log."""
 
 from __future__ import annotations
 
@@ -17,37 +17,20 @@ SHORTEST = 1.0
 
 
 def _on_terminal() -> bool:
-    return sys.stdout.isatty()
+    return sys.stderr.isatty()
 
 
 def fit_options(*, on_cluster: bool) -> dict[str, Any]:
-    """Return the options of a fit that let it be watched.
-
-    A cluster would call a copy of what it is given: there a fit is silent.
-    """
-    return {} if on_cluster else {"callback": _show_iteration}
-
-
-def _show_iteration(iteration: int, log_likelihood: float, theta: object) -> None:
-    """Rewrite one line on a terminal; in a log, say something now and then.
-
-    The value is that of the step that is running (one pair, or all parameters together), and has
-    weak priors in it.
-    """
-    line = f"  iteration {iteration:3d}   log posterior of this step {log_likelihood:10.2f}"
-    if _on_terminal():
-        click.echo(f"\r{line}", nl=False)
-    elif iteration % 10 == 0:
-        click.echo(line)
+    """Return the options of a fit that let it be watched, on a terminal and in this process."""
+    return {"progress": _on_terminal() and not on_cluster}
 
 
 def told(model: Any, began: float) -> None:
-    """Say how long a fit took and how it ended, in the place of its last line."""
-    done = (
+    """Say how long a fit took and how it ended."""
+    click.echo(
         f"Fitted in {time.perf_counter() - began:.1f} s: "
-        f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors."
+        f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors.\n"
     )
-    click.echo(f"\r{done:<70}\n" if _on_terminal() else f"{done}\n")
 
 
 @contextmanager
@@ -58,5 +41,5 @@ def watched(*, on_cluster: bool) -> Iterator[None]:
         return
     from dask.diagnostics import ProgressBar
 
-    with ProgressBar(minimum=SHORTEST):
+    with ProgressBar(minimum=SHORTEST, out=sys.stderr):
         yield

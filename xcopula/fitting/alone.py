@@ -12,12 +12,14 @@ from xcopula.errors import SupportError
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, Optimum
 from xcopula.fitting.stages import minimise_in_stages
+from xcopula.fitting.watch import Watch
 from xcopula.kernels import Kernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Labels, Law, Marginal, check_law, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample, Scores, scores
+from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, Solver
 
 __all__ = [
@@ -66,6 +68,8 @@ class Alone:
     solver : Solver
     ticket : int
         Of the fit that it belongs to.
+    step : Step
+        Of that fit: hears of iterations.
     """
 
     sample: Sample
@@ -73,6 +77,7 @@ class Alone:
     structures: int
     solver: Solver
     ticket: int = 0
+    step: Step = UNHEARD
 
     def process(self, kernel: Kernel, marginal: Marginal) -> Process:
         """Return the single-task process of a kernel and a law."""
@@ -94,6 +99,7 @@ class Alone:
             lengths=length_parameters(process),
             anew=isinstance(self.solver, Sequential) and self.solver.adapts(process),
             whole=False,
+            watch=Watch(self.step),
         )
         return self._candidate(kernel, process, fit.optimum)
 

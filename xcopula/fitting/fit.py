@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.arguments import check_flag
+from xcopula.fitting.cost import count_candidates
 from xcopula.fitting.interruption import stop_together
+from xcopula.fitting.recovery import interruption
 from xcopula.fitting.request import Callback, Request, check_names, check_thin
 from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.fitting.steps import (
-    Fitted,
-    Tables,
     begin,
     choose,
     fit_pair,
@@ -30,6 +30,9 @@ from xcopula.fitting.steps import (
     try_kernel,
     try_law,
 )
+from xcopula.fitting.together import Fitted, Tables
+from xcopula.fitting.watch import keep_best
+from xcopula.jit.compiler import compilations
 from xcopula.kernels import Kernel
 from xcopula.labels.coordinates import CoordinateSystem, Coords
 from xcopula.labels.entries import Source, Unread, to_read
@@ -42,7 +45,11 @@ from xcopula.marginals import Law
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
 from xcopula.model.extremes import warn_of_laws
+from xcopula.progress import Progress
+from xcopula.progress.displays import choose_listener
+from xcopula.progress.run import told
 from xcopula.solvers import Solver
+from xcopula.warn import shown
 
 __all__ = ["fit", "fit_in_steps"]
 
@@ -72,6 +79,7 @@ def fit(
     restarts: int = 2,
     seed: int = 0,
     compute: bool = True,
+    progress: Progress = None,
     callback: Callback | None = None,
 ) -> CopulaModel | LazyModel:
     """Fit a multi-task Gaussian copula process by maximum likelihood.
@@ -138,6 +146,11 @@ def fit(
         Seeds restarts and annealing; the same seed gives the same model.
     compute : bool
         False returns a :class:`LazyModel`: the graph of a fit that has not run yet.
+    progress : bool or callable, optional
+        True shows what is being done and how far it is, False does not. None shows it at a prompt
+        of a terminal and in a notebook only. A function is called with every
+        :class:`~xcopula.progress.Event`, such as :func:`xcopula.progress.to_logger` makes one.
+        Steps that workers of a cluster run are not shown: their dashboard shows them.
     callback : callable, optional
         Called as ``callback(iteration, log_likelihood, theta)``. The value is that of the step
         that is running (one pair, or all parameters together), and includes weak priors.
@@ -150,6 +163,8 @@ def fit(
     ------
     KeyError, TypeError, ValueError
         On bad input, before any work is done. The message says what was found and what to do.
+    FitInterrupted
+        On ctrl-C. A `KeyboardInterrupt` whose ``model`` has the best parameters so far.
 
     Examples
     --------
@@ -176,6 +191,7 @@ def fit(
         callback=_Counted(callback) if callable(callback) else callback,
     )
     compute = check_flag("compute", compute)
+    listener = choose_listener(progress)
     data = thinned(from_table(data), check_thin(thin))
     sources, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute, crs=crs)
     check_inputs(system.names)
@@ -183,11 +199,22 @@ def fit(
     for option, points in request.method.labelled().items():
         check_points(f"`{option}`", points, system)
     if not compute:
+        if listener is not None:
+            _check_lazy(progress)
         _check_picklable(callback)
         graph = _Fitting(sources, system, request).graph()
         return LazyModel(variables, system, request.method, request.solver, graph)
-    with stop_together() as ticket:
-        model = _Fitting(sources, system, replace(request, ticket=ticket)).compute()
+    fitting = _Fitting(sources, system, request)
+    with (
+        told("fit", listener, tuple(names), fitting.count_steps()) as run,
+        compilations(run.compiles),
+        stop_together(run) as ticket,
+        keep_best(ticket) as best,
+    ):
+        try:
+            model = fitting.compute(ticket)
+        except KeyboardInterrupt:
+            raise interruption(best, run, _assemble) from None
     warn_of_laws(model)
     return model
 
@@ -211,8 +238,17 @@ class _Fitting:
     system: CoordinateSystem
     request: Request
 
-    def compute(self) -> CopulaModel:
+    def count_steps(self) -> int:
+        """Return how many steps there are: candidates of each variable, pairs, all together."""
+        request = self.request
+        pairs = len(self.sources) - 1 if request.method.pairwise else 0
+        return sum(count_candidates(request.kernels, request.laws)) + pairs + 1
+
+    def compute(self, ticket: int) -> CopulaModel:
         """Run the steps: side by side where the method has pairs, else one after the other."""
+        return replace(self, request=replace(self.request, ticket=ticket))._compute()
+
+    def _compute(self) -> CopulaModel:
         from threadpoolctl import threadpool_limits
 
         if len(self.sources) > 1 and self.request.method.pairwise:
@@ -307,6 +343,15 @@ def _assemble(
         candidates=tables,
         law_trials=fitted.law_trials,
     )
+
+
+def _check_lazy(progress: Progress) -> None:
+    """Refuse to show the progress of what does not run yet."""
+    if progress is not None:
+        raise ValueError(
+            f"`progress` must be None with compute=False, found {shown(progress)}: nothing runs "
+            "yet. Give it to the model, `model.compute(progress=True)`."
+        )
 
 
 def _check_picklable(callback: Callback | None) -> None:

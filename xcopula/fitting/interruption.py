@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.fitting.optimiser import Objective
-from xcopula.model.running import Interrupted, stop_together, stopped
+from xcopula.model.running import Interrupted, run_of, stop_together, stopped
 
-__all__ = ["Interrupted", "interruptible", "stop_together"]
+__all__ = ["Interrupted", "interruptible", "run_of", "stop_together"]
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -4,18 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
 
-__all__ = ["OPTIMIZERS", "Objective", "Optimum", "minimise", "minimise_from", "units"]
+__all__ = [
+    "OPTIMIZERS",
+    "UNWATCHED",
+    "Objective",
+    "Optimum",
+    "Watching",
+    "minimise",
+    "minimise_from",
+    "units",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 Progress = Callable[[int, float, FloatArray], object]
+
+
+class Watching(Protocol):
+    """What follows a search; see :class:`~xcopula.fitting.watch.Watch`."""
+
+    def begin(self, start: int, starts: int) -> object:
+        """Go on with one of several starting points."""
+
+    def stage(self) -> object:
+        """Go on with another function, from where the last one led."""
+
+    def __call__(self, iteration: int, value: float, theta: FloatArray) -> object:
+        """Note an iteration."""
+
+
+class _Nobody:
+    """Follows a search that nobody asked about."""
+
+    def begin(self, start: int, starts: int) -> None:
+        """Say nothing."""
+
+    def stage(self) -> None:
+        """Say nothing."""
+
+    def __call__(self, iteration: int, value: float, theta: FloatArray) -> None:
+        """Say nothing."""
+
+
+UNWATCHED: Watching = _Nobody()
 
 _MAX_ITERATIONS = 300
 # Two iterations in a row that gain less than so many nats are the last: one may be a stumble. So is
@@ -232,6 +270,7 @@ def minimise_from(
     bounds: FloatArray,
     *,
     progress: Progress | None = None,
+    watch: Watching = UNWATCHED,
     scout: bool = False,
     optimizer: str = "l-bfgs",
     seed: int = 0,
@@ -240,7 +279,7 @@ def minimise_from(
     """Look at each start for a few iterations, then follow the best one to convergence.
 
     With ``scout`` the look at the first start is all. A start where no covariance can be
-    factorised is passed over while another can.
+    factorised is passed over while another can. A watch hears of each start and iteration.
 
     Raises
     ------
@@ -248,12 +287,18 @@ def minimise_from(
         If that is so at every start.
     """
 
-    def search(start: FloatArray, iterations: int) -> Optimum:
+    def each(iteration: int, value: float, theta: FloatArray) -> None:
+        watch(iteration, value, theta)
+        if progress is not None:
+            progress(iteration, value, theta)
+
+    def search(start: FloatArray, iterations: int, number: int = 0) -> Optimum:
+        watch.begin(number + 1, len(starts))
         return minimise(
             objective,
             start,
             bounds,
-            progress=progress,
+            progress=each,
             iterations=iterations,
             optimizer=optimizer,
             seed=seed,
@@ -262,16 +307,16 @@ def minimise_from(
 
     if len(starts) == 1:
         return search(starts[0], _SCOUT_ITERATIONS if scout else _MAX_ITERATIONS)
-    scouts: list[Optimum] = []
+    scouts: dict[int, Optimum] = {}
     failures: list[NotPositiveDefiniteError] = []
-    for start in starts:
+    for number, start in enumerate(starts):
         try:
-            scouts.append(search(start, _SCOUT_ITERATIONS))
+            scouts[number] = search(start, _SCOUT_ITERATIONS, number)
         except NotPositiveDefiniteError as error:
             failures.append(error)
     if not scouts:
         raise failures[0]
-    best = min(scouts, key=lambda s: s.value)
-    final = search(best.theta, _MAX_ITERATIONS)
-    evaluations = final.evaluations + sum(s.evaluations for s in scouts)
+    best = min(scouts, key=lambda number: scouts[number].value)
+    final = search(scouts[best].theta, _MAX_ITERATIONS, best)
+    evaluations = final.evaluations + sum(s.evaluations for s in scouts.values())
     return Optimum(final.theta, final.value, final.converged, final.message, evaluations)

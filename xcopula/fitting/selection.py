@@ -76,6 +76,11 @@ class Choice:
     most_structures: int = 1
 
     @property
+    def tries_structures(self) -> bool:
+        """Whether more structures than one are tried."""
+        return self.most_structures > self.alone.structures
+
+    @property
     def part(self) -> Alone:
         """The observations that the processes see."""
         if self.rows is None:
@@ -112,7 +117,7 @@ class Choice:
         part = self.part
         _best(tried)  # or there is nothing to rank
         candidates = part.on_common_terms([c for c in tried if isinstance(c, Candidate)])
-        if self.most_structures > part.structures:
+        if self.tries_structures:
             best = min(candidates, key=lambda c: c.rank)
             with contextlib.suppress(NotPositiveDefiniteError):
                 richer = part.with_structures(best, self.most_structures)

@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.optimiser import Objective, Optimum, minimise, minimise_from, units
+from xcopula.fitting.optimiser import (
+    UNWATCHED,
+    Objective,
+    Optimum,
+    Watching,
+    minimise,
+    minimise_from,
+    units,
+)
 
 __all__ = ["Staged", "minimise_in_stages"]
 
@@ -60,6 +68,7 @@ def minimise_in_stages(
     lengths: IntArray,
     anew: bool,
     whole: bool = True,
+    watch: Watching = UNWATCHED,
     **options: Any,
 ) -> Staged:
     """Minimise on some terms, choose neighbours anew until they suit, then minimise on all terms.
@@ -78,6 +87,8 @@ def minimise_in_stages(
         Whether the structure depends on the lengths.
     whole : bool
         Whether to end on all terms; else what the part says is enough.
+    watch : Watching, optional
+        Follows every stage; ``progress`` of the options follows the first search only.
     **options
         Of :func:`~xcopula.fitting.optimiser.minimise_from`, for the first search.
     """
@@ -86,28 +97,33 @@ def minimise_in_stages(
     fine: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN}
     made = starts[0]
     objective = prepare(made, terms)
-    optimum = minimise_from(objective, starts, bounds, **(rough or fine), **options)
+    optimum = minimise_from(objective, starts, bounds, watch=watch, **(rough or fine), **options)
     for _ in range(_ROUNDS if anew else 0):
         if _is_near(optimum.theta, made, lengths):
             break
         made = optimum.theta
         objective = prepare(made, terms)
-        optimum = _go_on(optimum, objective, bounds, **rough)
+        optimum = _go_on(optimum, objective, bounds, watch, **rough)
     if not ends_on_all:
-        return Staged(_go_on(optimum, objective, bounds, **fine) if rough else optimum, made)
+        if rough:
+            optimum = _go_on(optimum, objective, bounds, watch, **fine)
+        return Staged(optimum, made)
     made = optimum.theta
-    optimum = _correct(prepare(made, None), objective, optimum, bounds)
+    optimum = _correct(prepare(made, None), objective, optimum, bounds, watch)
     if anew and not _is_near(optimum.theta, made, lengths):
         # Steps on all terms have moved them: once more, with the neighbours that suit.
         made = optimum.theta
         objective = prepare(made, terms)
-        optimum = _correct(prepare(made, None), objective, optimum, bounds)
+        optimum = _correct(prepare(made, None), objective, optimum, bounds, watch)
     return Staged(optimum, made)
 
 
-def _go_on(begun: Optimum, objective: Objective, bounds: FloatArray, **options: Any) -> Optimum:
+def _go_on(
+    begun: Optimum, objective: Objective, bounds: FloatArray, watch: Watching, **options: Any
+) -> Optimum:
     """Minimise from where another search has ended."""
-    again = minimise(objective, begun.theta, bounds, **options)
+    watch.stage()
+    again = minimise(objective, begun.theta, bounds, progress=watch, **options)
     return replace(again, evaluations=again.evaluations + begun.evaluations)
 
 
@@ -115,7 +131,9 @@ def _is_near(theta: FloatArray, made: FloatArray, lengths: IntArray) -> bool:
     return bool(np.abs(theta[lengths] - made[lengths]).max(initial=0.0) < _MOVED)
 
 
-def _correct(whole: Objective, part: Objective, begun: Optimum, bounds: FloatArray) -> Optimum:
+def _correct(
+    whole: Objective, part: Objective, begun: Optimum, bounds: FloatArray, watch: Watching
+) -> Optimum:
     """Minimise the whole from the part's minimum.
 
     The part, its slope corrected to that of the whole at the present point, is minimised; where it
@@ -127,7 +145,9 @@ def _correct(whole: Objective, part: Objective, begun: Optimum, bounds: FloatArr
     if not np.isfinite(value):
         return replace(begun, converged=False, message="a value left the support of its law")
     stiffness = _LEAST_STIFFNESS
-    for _ in range(_STEPS):
+    watch.stage()
+    for number in range(1, 1 + _STEPS):
+        watch(number, value, theta)
         _, own = part(theta)
         corrected = _tilted(part, slope - own, theta, stiffness / units(bounds) ** 2)
         # To the end: a valley is entered by small gains.

@@ -1,4 +1,4 @@
-"""Choose neighbours: an order from coarse to fine, and candidates by their covariance."""
+"""Choose neighbours: an order from coarse to fine, and candidates by covariance or by gain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 
 from xcopula.jit.compiler import compiled, vectorised
 
-__all__ = ["pick", "thin"]
+__all__ = ["gather", "pick", "thin"]
+
+# A candidate that the chosen ones explain to this part of its variance tells nothing more.
+_EXPLAINED = 1e-9
 
 
 @vectorised
@@ -117,6 +120,114 @@ def pick(
                 number += 1
         out[r, :number] = np.sort(out[r, :number])
         counts[r] = number
+
+
+@vectorised
+def gather(points, point_sites, task, candidates, inputs, sites, offsets, state, out, counts):
+    """Take candidates one after the other, each the one that then tells most of the point.
+
+    The variance of a point given its neighbours is what a term loses to the whole: each candidate
+    in turn is the one that lowers it most. What others have told already does not count twice, and
+    what becomes telling through others does. Parameters as in :func:`pick`, which ranks candidates
+    by covariance alone at a tenth of the cost.
+    """
+    (d, n_points), width, most = points.shape, candidates.shape[1], out.shape[1]
+    key, variance, row = np.empty(width + 1), np.empty(width), np.empty(width + 1)
+    # The candidates of a point, and last the point itself.
+    x, owner = np.empty((d, width + 1)), np.empty(width + 1, np.int64)
+    number, place = np.empty(width, np.int64), np.empty(width + 1, np.int64)
+    roots = np.empty((state.groups.shape[0] - 1, width + 1))
+    factor = np.empty((most, width))
+    stretch = (state.coefficients.shape[1] - 1) * np.sqrt(np.sqrt(state.ranges))
+    for r in range(n_points):
+        n = 0
+        for c in range(width):
+            j = candidates[r, c]
+            if j < 0:
+                continue
+            other = 0
+            while j >= offsets[other + 1]:
+                other += 1
+            owner[n], number[n], place[n], variance[n] = other, j, sites[j], 1.0
+            for k in range(d):
+                x[k, n] = inputs[k, j]
+            n += 1
+        owner[n], place[n] = task, point_sites[r]
+        for k in range(d):
+            x[k, n] = points[k, r]
+        _covariances(x, owner, place, n, n, state, stretch, roots, key)
+        count = 0
+        while count < most:
+            best = _most_telling(key, variance, n)
+            if best < 0:
+                break
+            out[r, count] = number[best]
+            _covariances(x, owner, place, n, best, state, stretch, roots, row)
+            _explain(key, variance, n, best, row, factor, count)
+            count += 1
+        out[r, :count] = np.sort(out[r, :count])
+        counts[r] = count
+
+
+@vectorised
+def _covariances(x, owner, place, n, best, state, stretch, roots, out):
+    """Write the covariance of one of the places (d, width) with the first n of them."""
+    groups, cells = state.groups, state.coefficients.shape[1] - 1
+    for g in range(groups.shape[0] - 1):
+        own = roots[g]
+        for k in range(groups[g], groups[g + 1]):
+            at, column = x[k, best], x[k]
+            if k == groups[g]:
+                for c in range(n):
+                    own[c] = (at - column[c]) * (at - column[c])
+            else:
+                for c in range(n):
+                    own[c] += (at - column[c]) * (at - column[c])
+        for c in range(n):
+            own[c] = math.sqrt(math.sqrt(math.sqrt(own[c])))
+    task = owner[best]
+    for c in range(n):
+        other, total = owner[c], 0.0
+        for q in range(state.amplitudes.shape[0]):
+            product = state.amplitudes[q, task, other]
+            for g in range(groups.shape[0] - 1):
+                t = state.tables[q, g, task, other]
+                position = min(roots[g, c] * stretch[t], float(cells))
+                cell = np.uint32(position)
+                u, v = position - cell, state.coefficients[t, cell]
+                product *= v[0] + u * (v[1] + u * (v[2] + u * (v[3] + u * (v[4] + u * v[5]))))
+            total += product
+        if place[best] >= 0 and place[c] == place[best]:
+            total += state.nugget[task, other]
+        out[c] = total
+
+
+@vectorised
+def _most_telling(key, variance, n):
+    """Return the candidate that lowers the variance most, -1 where none is left."""
+    best, most = -1, -1.0
+    for c in range(n):
+        if variance[c] > _EXPLAINED:
+            gain = key[c] * key[c] / variance[c]
+            if gain > most:
+                best, most = c, gain
+    return best
+
+
+@vectorised
+def _explain(key, variance, n, best, row, factor, step):
+    """Take one candidate as given: what is left of the others' variance and covariance."""
+    for k in range(step):
+        known, other = factor[k, best], factor[k]
+        for c in range(n):
+            row[c] -= known * other[c]
+    root = 1.0 / math.sqrt(variance[best])
+    own, out = key[best] * root, factor[step]
+    for c in range(n):
+        out[c] = row[c] * root
+        key[c] -= own * out[c]
+        variance[c] -= out[c] * out[c]
+    variance[best] = 0.0
 
 
 @compiled

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
+from numba.core import event
 
-__all__ = ["compiled", "vectorised"]
+__all__ = ["compilations", "compiled", "vectorised"]
 
 # Numba's cache does not see a change of this file: compiled functions keep the options that they
 # were compiled with until their own file changes.
@@ -37,3 +39,29 @@ def vectorised(function: Callable[..., Any]) -> Callable[..., Any]:
     NaN and infinity are what they are elsewhere.
     """
     return compiled(function, fastmath={"contract", "reassoc"})
+
+
+class _Told(event.Listener):  # type: ignore[misc]
+    """Hears of every function that numba compiles, and passes on the package's own."""
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self.tell = tell
+
+    def on_start(self, event: event.Event) -> None:
+        """Tell which function it is."""
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("xcopula."):
+            self.tell(function.__name__)
+
+    def on_end(self, event: event.Event) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def compilations(tell: Callable[[str], object]) -> Iterator[None]:
+    """Call ``tell(name)`` for each function of the package that is compiled meanwhile.
+
+    One that is found on disk is not: that takes no time.
+    """
+    with event.install_listener("numba:compile", _Told(tell)):
+        yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from xcopula.jit.compiler import compilations
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable
 from xcopula.methods import Method
@@ -12,6 +13,9 @@ from xcopula.model.extremes import warn_of_laws
 from xcopula.model.record import CopulaModel, to_node
 from xcopula.model.running import stop_together
 from xcopula.prediction import Predicting
+from xcopula.progress import Progress
+from xcopula.progress.displays import choose_listener
+from xcopula.progress.run import told
 from xcopula.solvers import Solver
 
 __all__ = ["LazyModel"]
@@ -42,14 +46,20 @@ class LazyModel(Predicting):
     solver: Solver | None
     node: Any
 
-    def compute(self, **options: Any) -> CopulaModel:
+    def compute(self, *, progress: Progress = None, **options: Any) -> CopulaModel:
         """Run the fit, BLAS limited to one thread for each task, and return the model.
 
-        Options go to dask. A run that is interrupted stops what it has started.
+        Other options go to dask. A run that is interrupted stops what it has started. Progress is
+        shown as in :func:`xcopula.fit`, of steps that run in this process.
         """
         from threadpoolctl import threadpool_limits
 
-        with stop_together(), threadpool_limits(1, user_api="blas"):
+        with (
+            told("fit", choose_listener(progress), self.tasks) as run,
+            compilations(run.compiles),
+            stop_together(run, recorded=True),
+            threadpool_limits(1, user_api="blas"),
+        ):
             model: CopulaModel = self.node.compute(**options)
         warn_of_laws(model)
         return model

@@ -18,6 +18,7 @@ import numpy.typing as npt
 __all__ = ["Query", "evaluate", "transform"]
 
 FloatArray = npt.NDArray[np.float64]
+Tell = Callable[[int, int], object]
 
 # Index symbols of blockwise for the axes that are not dimensions of the target.
 _ROW, _LEADING = "__row__", "__leading__"
@@ -39,6 +40,7 @@ def evaluate(
     rows: int,
     task: int,
     nugget: bool,
+    tell: Tell | None = None,
 ) -> FloatArray:
     """Return a quantity of the latent process, stacked first, on a block.
 
@@ -57,6 +59,8 @@ def evaluate(
     task : int
         Which variable.
     nugget : bool
+    tell : callable, optional
+        Called as ``tell(done, total)`` with numbers of cells.
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
     *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
@@ -70,6 +74,8 @@ def evaluate(
         where = cells[part]
         numbers = [c.flat[where] for c in coordinates]
         out[:, where] = getattr(predictor, quantity)(numbers, task, nugget)
+        if tell is not None:
+            tell(part.stop, cells.size)
     return out.reshape(rows, *mask.shape)
 
 
@@ -111,8 +117,8 @@ class Query:
         sizes = {d: n for a, names in pairs for d, n in zip(names, a.shape, strict=True)}
         return tuple(sizes[d] for d in self.dims)
 
-    def evaluate(self, predictor: Any, quantity: str, rows: int) -> Any:
-        """Evaluate a quantity on all cells, now or lazily."""
+    def evaluate(self, predictor: Any, quantity: str, rows: int, tell: Tell | None = None) -> Any:
+        """Evaluate a quantity on all cells, now or lazily; only now it tells of cells."""
         options: dict[str, Any] = {
             "missing": self._missing(self.index),
             "predictor": predictor,
@@ -122,7 +128,7 @@ class Query:
             "nugget": self.nugget,
         }
         if self.chunks is None:
-            return evaluate(*map(np.asarray, self.arrays), **options)
+            return evaluate(*map(np.asarray, self.arrays), **options, tell=tell)
         import dask.array as da
 
         if not self.dims:
@@ -148,6 +154,7 @@ class Query:
         predictor: Any,
         leading: FloatArray | None,
         given: tuple[Any, tuple[Hashable, ...]] | None = None,
+        tell: Tell | None = None,
     ) -> Any:
         """Apply :func:`transform` to latent moments of all cells, now or lazily.
 
@@ -165,7 +172,7 @@ class Query:
             "given": given is not None,
         }
         if isinstance(moments, np.ndarray):
-            return transform(moments, *map(np.asarray, fields), **options)
+            return transform(moments, *map(np.asarray, fields), **options, tell=tell)
         import dask.array as da
 
         outer = self.dims if leading is None else (_LEADING, *self.dims)
@@ -213,12 +220,13 @@ def transform(
     task: int,
     leading: FloatArray | None,
     given: bool = False,
+    tell: Tell | None = None,
 ) -> FloatArray:
     """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values.
 
     Moments of one row are means alone: the deviation does not count, and is zero. Fields of the
     law have the dims that they have; ``missing`` says which they lack. If a value is ``given`` for
-    each cell, it is the last of the fields.
+    each cell, it is the last of the fields. ``tell(done, total)`` hears how many cells are done.
     """
     shape = moments.shape[1:]
     mean, *std = moments.reshape(len(moments), -1)
@@ -238,4 +246,6 @@ def transform(
         own = () if beside is None else (beside.flat[where],)
         for row, value in zip(out, values, strict=True):
             row[where] = function(centre, spread, law, *value, *own)
+        if tell is not None:
+            tell(part.stop, cells.size)
     return out.reshape(shape if leading is None else (len(values), *shape))

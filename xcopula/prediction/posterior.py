@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,10 @@ from xcopula.labels.coordinates.units import conversion, units_of
 from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.prediction.target import check_cells
+from xcopula.prediction.telling import telling
 from xcopula.process import outcome
+from xcopula.progress import Progress
+from xcopula.progress.run import Run
 from xcopula.solvers import Solver
 from xcopula.warn import shown
 
@@ -28,6 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 Threshold = float | Sequence[float] | FloatArray | xr.DataArray
 
 _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
+_MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean"}
 _THRESHOLD = (
     "A threshold must be a number or a sequence of numbers, or a DataArray on dims of the target"
 )
@@ -59,6 +64,8 @@ class Posterior:
         Coordinates of the target, with their indexes.
     attrs : dict
         Attributes of the variable.
+    progress : bool, callable or Run, optional
+        As in :func:`xcopula.predict`, of what is computed in memory.
     """
 
     tasks: tuple[str, ...]
@@ -68,16 +75,28 @@ class Posterior:
     predictor: Any
     coords: xr.Coordinates
     attrs: dict[str, Any]
+    progress: Progress | Run = None
 
     @cached_property
     def moments(self) -> Any:
         """Latent mean and standard deviation (2, ...), an ndarray or a dask array."""
-        return self.query.evaluate(self.predictor, "latent", 2)
+        return self._evaluate("latent", 2)
 
     @cached_property
     def _mean(self) -> Any:
         """Latent mean (1, ...) alone."""
-        return self.query.evaluate(self.predictor, "mean", 1)
+        return self._evaluate("mean", 1)
+
+    def _evaluate(self, quantity: str, rows: int) -> Any:
+        """Evaluate a quantity of the latent process on all cells."""
+        with self._told(_MOMENTS.get(quantity, quantity)) as tell:
+            return self.query.evaluate(self.predictor, quantity, rows, tell)
+
+    @contextmanager
+    def _told(self, label: str) -> Iterator[blocks.Tell | None]:
+        """Show how many cells are done, of what is in memory."""
+        with telling(False if self.lazy else self.progress, self.name) as run:
+            yield run.cells((self.name,), label)
 
     def _rows(self, levels: FloatArray) -> Any:
         """Return what quantiles of some levels need: both moments, or the mean for the median."""
@@ -224,7 +243,7 @@ class Posterior:
                 f"The secondaries inform only the primary, {self.tasks[0]!r}, found "
                 f"{self.name!r}. Leave `variable` out."
             )
-        values = self.query.evaluate(self.predictor, "information", len(secondaries))
+        values = self._evaluate("information", len(secondaries))
         return xr.DataArray(
             values,
             dims=("secondary", *self.dims),
@@ -341,7 +360,8 @@ class Posterior:
     ) -> xr.DataArray:
         moments = self.moments if rows is None else rows
         given = None if field is None else (field.data, field.dims)
-        values = self.query.transform(moments, function, self.predictor, leading, given)
+        with self._told(function.__name__) as tell:
+            values = self.query.transform(moments, function, self.predictor, leading, given, tell)
         dims = self.dims if dim is None else (dim, *self.dims)
         return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name)
 

@@ -15,6 +15,10 @@ from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunk
 from xcopula.prediction.posterior import Posterior, check_levels
 from xcopula.prediction.predictor import Predictor
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
+from xcopula.prediction.telling import telling
+from xcopula.progress import Progress
+from xcopula.progress.displays import check_progress
+from xcopula.progress.run import Run
 from xcopula.solvers import Solver
 from xcopula.warn import shown
 
@@ -84,9 +88,11 @@ class Predicting:
         chunks: Chunks = None,
         of: str = "observation",
         mask: str | xr.DataArray | None = None,
+        progress: Progress = None,
     ) -> xr.Dataset:
         """Predict quantiles of a variable; see :func:`xcopula.predict`."""
-        return predict(self, target, quantiles, variable=variable, chunks=chunks, of=of, mask=mask)
+        options: dict[str, Any] = {"variable": variable, "chunks": chunks, "of": of, "mask": mask}
+        return predict(self, target, quantiles, **options, progress=progress)
 
     def posterior(
         self,
@@ -96,9 +102,11 @@ class Predicting:
         chunks: Chunks = None,
         of: str = "observation",
         mask: str | xr.DataArray | None = None,
+        progress: Progress = None,
     ) -> Posterior:
         """Return the full posterior of a variable; see :func:`xcopula.predict`."""
-        return posterior(self, target, variable=variable, chunks=chunks, of=of, mask=mask)
+        options: dict[str, Any] = {"variable": variable, "chunks": chunks, "of": of, "mask": mask}
+        return posterior(self, target, **options, progress=progress)
 
 
 def predict(
@@ -110,6 +118,7 @@ def predict(
     chunks: Chunks = None,
     of: str = "observation",
     mask: str | xr.DataArray | None = None,
+    progress: Progress = None,
 ) -> xr.Dataset:
     """Predict quantiles of a variable.
 
@@ -133,6 +142,9 @@ def predict(
         site where the variable was observed, "observation" returns the observed value.
     mask : str or DataArray, optional
         Boolean, or the name of a variable of the target: False cells are NaN and cost nothing.
+    progress : bool or callable, optional
+        Whether to show how many cells are done, as in :func:`xcopula.fit`. This is for results in
+        memory: for a lazy one, use ``dask.diagnostics.ProgressBar`` when you compute it.
 
     Returns
     -------
@@ -159,8 +171,10 @@ def predict(
             f"which variable is predicted, pass `variable={quantiles!r}`."
         )
     levels = check_levels(quantiles)
+    check_progress(progress)
     asked = _Asked(model, target, variable, of, mask)
-    return asked.posterior(chunks, levels.size).quantile(levels).to_dataset()
+    with telling(progress, asked.variable.name) as run:
+        return asked.posterior(chunks, levels.size, run).quantile(levels).to_dataset()
 
 
 def posterior(
@@ -171,9 +185,11 @@ def posterior(
     chunks: Chunks = None,
     of: str = "observation",
     mask: str | xr.DataArray | None = None,
+    progress: Progress = None,
 ) -> Posterior:
     """Return the full posterior of a variable on a target; see :func:`predict`."""
-    return _Asked(model, target, variable, of, mask).posterior(chunks, 1)
+    check_progress(progress)
+    return _Asked(model, target, variable, of, mask).posterior(chunks, 1, progress)
 
 
 class _Asked:
@@ -205,7 +221,7 @@ class _Asked:
         model.coordinates.check_projection(self.projection, "The target")
         self.cells: Cells = find_cells(target, self.variable, model.coordinates, mask)
 
-    def posterior(self, chunks: Chunks, results: int) -> Posterior:
+    def posterior(self, chunks: Chunks, results: int, progress: Progress | Run) -> Posterior:
         """Return the posterior, for so many results of each cell; nothing is evaluated yet."""
         cells, model = self.cells, self.model
         used = [*cells.coordinates, cells.mask, *cells.fields]
@@ -214,9 +230,8 @@ class _Asked:
         layout = choose_chunks(
             own_chunks(self.target, used), cells.dims, cells.sizes, chunks, cell_bytes
         )
-        predictor: Any
-        if layout is None and model.predictor is not None:
-            predictor = model.predictor
+        predictor: Any = None if layout is not None else self._predictor(progress)
+        if predictor is not None:
             warn_of_lost_cells(cells.coordinates)
         else:
             # One node for the model and what is conditioned on it: blocks refer to it.
@@ -233,7 +248,14 @@ class _Asked:
             predictor=predictor,
             coords=coords,
             attrs=attrs,
+            progress=progress,
         )
+
+    def _predictor(self, progress: Progress | Run) -> Predictor | None:
+        """Return what predicts, conditioned on the data; None if the model is not fitted yet."""
+        name = self.variable.name
+        with telling(progress, name) as run, run.step("condition", (name,), counts=False):
+            return self.model.predictor
 
     def _labels(self) -> tuple[xr.Coordinates, dict[str, Any]]:
         """Return the coordinates and the attributes of the result."""

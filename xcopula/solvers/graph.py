@@ -15,24 +15,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.jit.choice import pick, thin
+from xcopula.jit.choice import gather, pick, thin
 from xcopula.jit.neighbours import Terms
-from xcopula.kernels.assembly import floats, ints, ready, scaled_inputs
-from xcopula.kernels.covariance import CovarianceState
+from xcopula.kernels.assembly import floats, ints, ready
 from xcopula.process import Process, Sample
-from xcopula.solvers.threads import thread_count
+from xcopula.solvers.near import Near, places, tree_of
+from xcopula.solvers.threads import in_threads, thread_count
 
 __all__ = [
-    "WIDER",
     "Connected",
     "Graph",
-    "Near",
     "choose",
     "connect",
     "link",
     "order",
-    "places",
-    "tree_of",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -44,8 +40,6 @@ _SHRINK = 2.0**-0.5
 _ENOUGH = 0.6
 # Points that are looked at for each that may be taken.
 _LOOKED_AT = 15.0
-# Where distance alone does not tell who matters, so many times the neighbours are looked at.
-WIDER = 1.5
 # Where structures measure nearness in different ways, this part of the neighbours is theirs by
 # equal shares, each the nearest in its own way.
 _BY_STRUCTURE = 0.5
@@ -96,52 +90,6 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Near:
-    """A sample in the metric in which neighbours are near.
-
-    Attributes
-    ----------
-    sample : Sample
-    state : CovarianceState
-    inputs : ndarray (d, n)
-        Scaled as the covariance wants them.
-    places : ndarray (n, d)
-        In units of the length scales.
-    lengths : ndarray (d,)
-        These, for each column: a mean over structures.
-    metrics : ndarray (k, d)
-        Lengths of each structure, where these measure nearness in different ways: what is the same
-        at a place all year, and what is the same everywhere on a day. Else the mean alone.
-    """
-
-    sample: Sample
-    state: CovarianceState
-    inputs: FloatArray
-    places: FloatArray
-    lengths: FloatArray
-    metrics: FloatArray
-
-    @classmethod
-    def of(cls, process: Process, theta: FloatArray, sample: Sample) -> Near:
-        """Measure a sample by the covariance at theta."""
-        state = process.state(theta)
-        inputs = scaled_inputs(sample.inputs, state)
-        lengths, metrics = _metrics(process, theta)
-        return cls(sample, state, inputs, places(inputs, lengths), lengths, metrics)
-
-    @property
-    def distance_decides(self) -> bool:
-        """Whether the nearest are those of largest covariance: one task, one group."""
-        return self.sample.tasks == 1 and len(self.state.groups) == 2
-
-    def candidates(self, most: int) -> int:
-        """Return how many observations of a task are looked at, in each metric, for so many."""
-        if self.distance_decides or len(self.metrics) > 1:
-            return most
-        return int(np.ceil(WIDER * most))
-
-
-@dataclass(frozen=True)
 class Connected:
     """A sample whose neighbours are chosen when they are first needed: a prediction needs none.
 
@@ -172,37 +120,6 @@ class Connected:
     def __getstate__(self) -> dict[str, Any]:
         # Neighbours are found again: they do not travel.
         return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-def _metrics(process: Process, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a length (d,) for each column, that of its group, and lengths (k, d) by structure.
-
-    The mean of logarithms, each task and structure counted by its share of the variance. In one
-    group structures differ by a factor, which changes no order of distances.
-    """
-    covariance = process.covariance
-    own = theta[: covariance.size]
-    lengths = covariance.part(own, "length")  # (q, g, t or 1)
-    shares = np.diagonal(covariance.matrices(own)[:-1], axis1=1, axis2=2)  # (q, t)
-    logs = (lengths * shares[:, None, :]).sum(axis=2)  # (q, g)
-    columns = [g.size for g in covariance.groups]
-    mean = np.repeat(np.exp(logs.sum(axis=0) / shares.sum()), columns)
-    if len(columns) == 1 or len(lengths) == 1:
-        return mean, mean[None]
-    each = np.exp(logs / shares.sum(axis=1, keepdims=True))
-    return mean, np.repeat(each, columns, axis=1)
-
-
-def places(inputs: FloatArray, lengths: FloatArray) -> FloatArray:
-    """Return inputs (d, n) in units of lengths, as rows (n, d)."""
-    return np.ascontiguousarray((inputs / lengths[:, None]).T)
-
-
-def tree_of(points: FloatArray) -> Any:
-    """Return a tree of points (n, d); sliding midpoints, which coordinates that repeat need."""
-    from scipy.spatial import cKDTree
-
-    return cKDTree(points, balanced_tree=False, compact_nodes=False)
 
 
 def connect(near: Near, most: int, *, given: int, workers: int) -> Graph:
@@ -265,7 +182,6 @@ def link(
     sample = near.sample
     neighbours = np.zeros((rows.size, most), np.int32)
     counts = np.zeros(rows.size, np.int32)
-    wide = near.candidates(most)
     metrics = [places(near.inputs, lengths) for lengths in near.metrics]
     for i in range(sample.tasks):
         task = sample.task(i)
@@ -275,16 +191,18 @@ def link(
         own = rows[mine]
         found = []
         for j, where in itertools.product(range(i + 1), metrics):
-            other = sample.task(j)
+            other, wide = sample.task(j), near.candidates(most, own=i == j)
             before = _preceding(where[own], rank[own], where[other], rank[other], wide, workers)
             found.append(np.where(before >= 0, before + other.start, -1).astype(np.int32))
         candidates = np.concatenate(found, axis=1)
         if len(metrics) > 1:
             candidates = _once(candidates)
         points = np.ascontiguousarray(near.inputs[:, own])
-        neighbours[mine], counts[mine] = choose(
-            near, points, sample.sites[own], i, candidates, most
-        )
+        given = near, points, sample.sites[own], i, candidates, most
+        if len(metrics) > 1:
+            neighbours[mine], counts[mine] = _choose_by_gain(*given, workers)
+        else:
+            neighbours[mine], counts[mine] = choose(*given)
     return Graph(rows, neighbours, counts, weights, clusters)
 
 
@@ -319,8 +237,8 @@ def choose(
         out[:, : kept.shape[1]] = np.maximum(ordered, 0)
         return out, counts
     least = max(1, most // (3 * sample.tasks)) if sample.tasks > 1 else 0
-    several = len(near.metrics)
-    each = int(_BY_STRUCTURE * most / several) if several > 1 else 0
+    structures = len(near.metrics) - 1
+    each = int(_BY_STRUCTURE * most / structures) if structures else 0
     pick(
         floats(points),
         ints(sites),
@@ -335,6 +253,44 @@ def choose(
         out,
         counts,
     )
+    return out, counts
+
+
+def _choose_by_gain(
+    near: Near,
+    points: FloatArray,
+    sites: IntArray,
+    task: int,
+    candidates: npt.NDArray[np.int32],
+    most: int,
+    workers: int,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return neighbours (r, m) and their numbers: one after the other, each that tells most.
+
+    Where structures measure nearness in different ways, covariances mislead: a value the same day
+    tells of the day only with the history of its place.
+    """
+    sample, state = near.sample, ready(near.state)
+    out = np.zeros((len(candidates), most), np.int32)
+    counts = np.zeros(len(candidates), np.int32)
+    points, sites = floats(points), ints(sites)
+
+    def run(part: slice) -> None:
+        gather(
+            np.ascontiguousarray(points[:, part]),
+            sites[part],
+            task,
+            candidates[part],
+            near.inputs,
+            ints(sample.sites),
+            ints(sample.offsets),
+            state,
+            out[part],
+            counts[part],
+        )
+
+    ends = np.linspace(0, len(candidates), max(workers, 1) + 1).astype(int)
+    in_threads(run, [slice(a, b) for a, b in itertools.pairwise(ends)])
     return out, counts
 
 

@@ -24,7 +24,8 @@ from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_da
 from xcopula.solvers.batches import batches, batches_of_lists
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.densities import Densities
-from xcopula.solvers.graph import Connected, Graph, Near
+from xcopula.solvers.graph import Connected, Graph
+from xcopula.solvers.near import Near
 from xcopula.solvers.search import Search, search_of
 from xcopula.solvers.strata import connect_some
 from xcopula.solvers.terms import evaluate_terms

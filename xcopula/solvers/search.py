@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from xcopula.jit.neighbours import Terms
 from xcopula.process import Process, Sample
-from xcopula.solvers.graph import WIDER, Near, choose, places, tree_of
+from xcopula.solvers.graph import choose
+from xcopula.solvers.near import WIDER, Near, places, tree_of
 
 __all__ = ["Search", "gaps_around", "search_of"]
 

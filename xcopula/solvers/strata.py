@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.process import Sample
-from xcopula.solvers.graph import Graph, Near, link, order, tree_of
+from xcopula.solvers.graph import Graph, link, order
+from xcopula.solvers.near import Near, tree_of
 
 __all__ = ["connect_some"]
 
