@@ -935,17 +935,17 @@ MUTANTS = (
     ),
     Mutant(
         "storage-overwrite",
-        "storage.py",
+        "storage/whole.py",
         "if os.path.lexists(path) and not overwrite:",
         "if path.exists() and not overwrite:",
-        "test_storage.py::TestReplacing::test_a_link_that_leads_nowhere_is_not_replaced_unasked",
+        "storage/test_whole.py::TestReplacing::test_a_link_that_leads_nowhere_is_not_replaced_unasked",
     ),
     Mutant(
         "storage-temporary",
-        "storage.py",
+        "storage/whole.py",
         "temporary.unlink(missing_ok=True)",
         "pass",
-        "test_storage.py::TestWrite::test_a_failure_leaves_no_trace",
+        "storage/test_whole.py::TestWrite::test_a_failure_leaves_no_trace",
     ),
     Mutant(
         "state-freeze",

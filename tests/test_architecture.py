@@ -23,9 +23,10 @@ HANDLES = {"model/record.py": {"plot"}, "prediction/posterior.py": {"plot"}}
 # Where a dependency may be imported, at any level.
 PLACES: dict[str, set[str]] = {
     "numba": {"jit"},
-    # model and fitting: to be a node of a graph, and to build one with compute=False
-    "dask": {"prediction", "labels", "model", "fitting", "validation"},
-    "distributed": set(),
+    # model and fitting: to be a node of a graph, and to build one with compute=False;
+    # storage: to write block by block; cli: a bar for blocks
+    "dask": {"prediction", "labels", "model", "fitting", "validation", "storage", "cli"},
+    "distributed": {"cli"},  # if a cluster is asked for
     "xarray": {"accessor", "cli", "plot", "datasets", "fitting", "model", "prediction"}
     | {"labels", "storage", "validation"},
     "cf_xarray": {"labels"},
@@ -39,6 +40,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 # `xcopula/foo.py` is tested by `tests/test_foo.py`. Where one test serves several modules, a
 # contract that all of them keep, it is named here.
 TESTED_BY = {
+    "cli/cluster.py": "cli/test_predict.py",
     "datasets/_jura.py": "datasets/test_datasets.py",
     "datasets/_toy.py": "datasets/test_datasets.py",
     "fitting/together.py": "fitting/test_steps.py",

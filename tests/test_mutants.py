@@ -31,7 +31,7 @@ def test_there_are_enough_of_them():
     assert len({m.name for m in MUTANTS}) == len(MUTANTS)
     assert {m.file.split("/")[0] for m in MUTANTS} >= {
         *("process", "solvers", "methods", "kernels", "jit", "marginals", "labels"),
-        *("fitting", "prediction", "model", "storage.py", "state.py"),
+        *("fitting", "prediction", "model", "storage", "state.py"),
     }
     assert set(mutants.QUICK) <= {m.name for m in MUTANTS}
 

@@ -15,7 +15,7 @@ from xcopula.solvers import MOST_EXACT, Sequential
 if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
-__all__ = ["summarise"]
+__all__ = ["aligned", "summarise"]
 
 _MOST_LISTED = 5
 
@@ -50,14 +50,14 @@ def summarise(model: CopulaModel) -> str:
                 _listed(law.parameters, model.variables[i].fields),
             )
         )
-    lines += _table(rows)
+    lines += aligned(rows)
     for variable, law in zip(model.variables, model.marginals, strict=True):
         lines += _laws_by_group(variable.name, law, variable.fields)
     if len(model.tasks) > 1:
         lines.append("")
         correlations = p["correlation"].values[:, 0, 1:].T
         nuggets = p["nugget_correlation"].values[0, 1:]
-        lines += _table(
+        lines += aligned(
             [("correlation with " + model.tasks[0], "signal", "nugget")]
             + [
                 (n, ", ".join(f"{v:+.2f}" for v in row), f"{v:+.2f}")
@@ -139,7 +139,8 @@ def _with_units(lengths: Iterable[float], units: str) -> str:
     return f"{', '.join(f'{v:.3g}' for v in lengths)} {units}".rstrip()
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines, with columns one below the other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
@@ -174,4 +175,4 @@ def _laws_by_group(name: str, law: Marginal, fields: Sequence[Field]) -> list[st
     rows = [(f"law of {name}", *(f"{c}{per.get(c, '')}" for c in columns))]
     for group, row in cells.items():
         rows.append((group, *(f"{row[c]:.4g}" if c in row else "" for c in columns)))
-    return ["", *_table(rows)]
+    return ["", *aligned(rows)]

@@ -9,5 +9,6 @@ from __future__ import annotations
 
 from xcopula.plot.diagnostics import marginal_qq, pit_histogram
 from xcopula.plot.maps import prediction_map
+from xcopula.plot.probabilities import exceedance_map
 
-__all__ = ["marginal_qq", "pit_histogram", "prediction_map"]
+__all__ = ["exceedance_map", "marginal_qq", "pit_histogram", "prediction_map"]

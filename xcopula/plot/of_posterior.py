@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from xcopula.plot.fields import Limits, colour_limits, find_dots
+from xcopula.plot.fields import Limits, colour_limits
 from xcopula.plot.maps import field_maps, prediction_map
-from xcopula.plot.panels import PROBABILITY, VALUE, amount, name_of
-from xcopula.plot.places import find_place
+from xcopula.plot.panels import VALUE
+from xcopula.plot.probabilities import probability_maps
 from xcopula.prediction import Posterior
 from xcopula.warn import shown
 
@@ -101,29 +101,8 @@ class PosteriorPlots:
             Where to draw.
         """
         found = _selected(self.posterior.exceedance(threshold), sel)
-        fields = list(found) if "threshold" in found.dims else [found]
         variable = xr.DataArray(name=self.posterior.name, attrs=self.posterior.attrs)
-        units = self.posterior.attrs.get("units", "")
-        titles, dots = [], []
-        for field in fields:
-            # A limit that differs from cell to cell has no number, and sites none of their own.
-            limit = field.coords.get("threshold")
-            number = None if limit is None or limit.ndim else float(limit)
-            text = "the threshold" if number is None else amount(number, units)
-            titles.append(f"{name_of(variable)} above {text}")
-            if sites is not None and number is not None:
-                marks = find_dots(sites, self.posterior.name, field, find_place(field))
-                dots.append(marks._replace(values=(marks.values > number).astype(np.float64)))
-        return field_maps(
-            fields,
-            titles,
-            label="probability",
-            cmap=PROBABILITY,
-            limits=Limits(0.0, 1.0, "neither"),
-            dots=dots,
-            coastlines=coastlines,
-            axes=axes,
-        )
+        return probability_maps(found, variable, sites=sites, coastlines=coastlines, axes=axes)
 
     def information(
         self,

@@ -1,27 +1,23 @@
-"""The command line: click commands over the public functions."""
+"""The worked example."""
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from xcopula.cli.outputs import overwrite_option
+from xcopula.cli.progress import fit_options, told
+
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["main"]
+__all__ = ["demo"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="xcopula")
-def main() -> None:
-    """Multi-task Gaussian copula processes for gridded and scattered data."""
-
-
-@main.command()
+@click.command(short_help="Map cadmium in the Swiss Jura.")
 @click.option(
     "-o",
     "--output",
@@ -30,43 +26,34 @@ def main() -> None:
     show_default=True,
     help="Folder for the NetCDF file and the map.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the files of an earlier run.")
+@overwrite_option
 def demo(output: Path, overwrite: bool) -> None:
-    """Map cadmium in the Swiss Jura from 259 samples, with nickel and zinc at 359."""
+    """Map cadmium in the Swiss Jura from 259 samples, with nickel and zinc at 359.
+
+    \b
+    Example:
+      xcopula demo -o demo
+    """
     from xcopula.storage import check_free, write_figure, write_netcdf
 
     grid_file, map_file = output / "cadmium.nc", output / "cadmium.png"
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise click.ClickException(
-            f"The folder {output} cannot be created: {error.strerror}. "
-            "Choose another with --output."
-        ) from None
-    try:
-        for path in (grid_file, map_file):
-            check_free(path, overwrite=overwrite)
-    except FileExistsError as error:
-        raise click.ClickException(f"{error} (--overwrite)") from None
-    except OSError as error:
-        raise click.ClickException(f"{error} Choose another folder with --output.") from None
+    output.mkdir(parents=True, exist_ok=True)
+    for path in (grid_file, map_file):
+        check_free(path, overwrite=overwrite)
 
     import xcopula
 
     samples = xcopula.datasets.jura(hide="Cd")
     click.echo("Fitting Cd with Ni and Zn: the first run compiles for some seconds.")
-    shows = sys.stderr.isatty()
+    shown = fit_options(on_cluster=False)
     began = time.perf_counter()
-    model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], progress=shows)
-    click.echo(
-        f"Fitted in {time.perf_counter() - began:.1f} s: "
-        f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors.\n"
-    )
+    model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], **shown)
+    told(model, began)
     click.echo(model.summary())
 
     grid = xcopula.datasets.jura_grid()
     began = time.perf_counter()
-    predicted = model.predict(grid, [0.05, 0.5, 0.95], mask="inside", progress=shows)
+    predicted = model.predict(grid, [0.05, 0.5, 0.95], mask="inside", **shown)
     cells = int(grid["inside"].sum())
     click.echo(f"\nPredicted {cells} cells in {time.perf_counter() - began:.1f} s.")
 
@@ -75,11 +62,8 @@ def demo(output: Path, overwrite: bool) -> None:
 
     predicted = predicted.assign_attrs(title=grid.attrs.get("title", ""))
     figure = xcopula.plot.prediction_map(predicted, "Cd", sites=samples[["Cd"]].dropna("site"))
-    try:
-        write_netcdf(predicted, grid_file, overwrite=overwrite)
-        write_figure(figure, map_file, overwrite=overwrite, dpi=150)
-    except OSError as error:
-        raise click.ClickException(f"{error.strerror or error}.") from None
+    write_netcdf(predicted, grid_file, overwrite=overwrite)
+    write_figure(figure, map_file, overwrite=overwrite, dpi=150)
     click.echo(f"Wrote {grid_file} and {map_file}.")
 
 

@@ -26,6 +26,13 @@ def small() -> xr.Dataset:
     return xr.Dataset({"v": ("x", [1.0, 2.0], {"units": "mm"})}, attrs={"title": "small"})
 
 
+def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
+    """It is refused at once. The superuser may write anywhere: the answer is made up."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError, match=r"cannot be written to. Choose another"):
+        check_free(tmp_path / "out.nc")
+
+
 class TestWrite:
     def test_there_and_back(self, small, tmp_path):
         """The file holds the data and their attributes, and a dated line of history."""
@@ -139,7 +146,7 @@ class TestReplacing:
     def test_of_two_writers_one_succeeds(self, small, tmp_path, monkeypatch, links):
         """Both saw a free name; only one may say that the file is its own."""
         path = tmp_path / "out.nc"
-        monkeypatch.setattr("xcopula.storage.check_free", lambda p, **_: Path(p))
+        monkeypatch.setattr("xcopula.storage.whole.check_free", lambda p, **_: Path(p))
         to_netcdf, one = xr.Dataset.to_netcdf, Lock()
 
         def in_turn(*arguments, **options):  # the netCDF library crashes in two threads at once

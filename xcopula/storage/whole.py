@@ -19,7 +19,17 @@ import xarray as xr
 
 from xcopula.warn import shown
 
-__all__ = ["check_free", "is_zarr", "require_zarr", "write_figure", "write_netcdf", "write_tree"]
+__all__ = [
+    "check_free",
+    "fill",
+    "is_zarr",
+    "put_in_place",
+    "require_zarr",
+    "stamped",
+    "write_figure",
+    "write_netcdf",
+    "write_tree",
+]
 
 # With less room than this, a write that failed has most likely failed for want of it.
 _FULL_BYTES = 2**20
@@ -42,6 +52,8 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
         If its folder does not exist.
     IsADirectoryError, NotADirectoryError
         If the path is a folder and should be a file, or the reverse, or its parent is a file.
+    PermissionError
+        If nothing can be written in its folder.
     TypeError
         If it is not a path.
     """
@@ -60,6 +72,11 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
         raise NotADirectoryError(f"{path.parent} is a file, not a folder. Choose another name.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {path.parent} does not exist. Create it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(
+            f"The folder {path.parent} cannot be written to. Choose another, or change its "
+            "permissions."
+        )
     return path
 
 
@@ -114,8 +131,8 @@ def write_netcdf(
             f"`dataset` must be a Dataset, found {type(dataset).__name__}. Convert a DataArray "
             "with `to_dataset`."
         )
-    stamped = dataset.assign_attrs(_stamped(dataset.attrs))
-    return _write(lambda to: stamped.to_netcdf(to, engine="netcdf4"), path, overwrite=overwrite)
+    dated = dataset.assign_attrs(stamped(dataset.attrs))
+    return _write(lambda to: dated.to_netcdf(to, engine="netcdf4"), path, overwrite=overwrite)
 
 
 def write_tree(
@@ -145,22 +162,22 @@ def write_tree(
     OSError
         If the disk is full.
     """
-    stamped = tree.copy()
-    stamped.attrs = _stamped(tree.attrs)
+    dated = tree.copy()
+    dated.attrs = stamped(tree.attrs)
     groups = dict(encoding or {})
     if not is_zarr(path):
         return _write(
-            lambda to: stamped.to_netcdf(to, engine="netcdf4", encoding=groups),
+            lambda to: dated.to_netcdf(to, engine="netcdf4", encoding=groups),
             path,
             overwrite=overwrite,
         )
     require_zarr()
 
-    def fill(to: Path) -> None:
+    def write(to: Path) -> None:
         # Format 2 is what every version of zarr reads, texts and consolidated metadata included.
-        stamped.to_zarr(to, mode="w", encoding=groups, consolidated=True, zarr_format=2)
+        dated.to_zarr(to, mode="w", encoding=groups, consolidated=True, zarr_format=2)
 
-    return _write_folder(fill, path, overwrite=overwrite)
+    return _write_folder(write, path, overwrite=overwrite)
 
 
 def write_figure(
@@ -186,7 +203,7 @@ def _write(
     os.close(handle)
     temporary = Path(name)
     try:
-        _fill(write, temporary, place.parent)
+        fill(write, temporary, place.parent)
         temporary.chmod(_mode(place))
         if overwrite:
             temporary.replace(place)
@@ -207,16 +224,27 @@ def _write_folder(
     temporary = aside / place.name
     try:
         temporary.mkdir()
-        _fill(write, temporary, place.parent)
-        if place.is_dir():
-            temporary.chmod(place.stat().st_mode & 0o7777)
-        if overwrite:
-            _swap(temporary, place, aside)
-        else:
-            _move(temporary, place)
+        fill(write, temporary, place.parent)
+        put_in_place(temporary, place, aside, overwrite=overwrite)
     finally:
         shutil.rmtree(aside)
     return path
+
+
+def put_in_place(temporary: Path, place: Path, aside: Path, *, overwrite: bool) -> None:
+    """Give a finished folder its name; one that it replaces is moved aside.
+
+    Raises
+    ------
+    FileExistsError
+        If there is something under the name, and it is not to be replaced.
+    """
+    if place.is_dir():
+        temporary.chmod(place.stat().st_mode & 0o7777)
+    if overwrite:
+        _swap(temporary, place, aside)
+    else:
+        _move(temporary, place)
 
 
 def _swap(temporary: Path, place: Path, aside: Path) -> None:
@@ -248,7 +276,14 @@ def _move(temporary: Path, place: Path) -> None:
         raise
 
 
-def _fill(write: Callable[[Path], object], path: Path, folder: Path) -> None:
+def fill(write: Callable[[Path], object], path: Path, folder: Path) -> None:
+    """Write, and say of a full disk that it is one.
+
+    Raises
+    ------
+    OSError
+        If the disk of the folder is full.
+    """
     try:
         write(path)
     except (OSError, RuntimeError) as error:
@@ -287,7 +322,7 @@ def _mode(path: Path) -> int:
         return 0o666 & ~mask
 
 
-def _stamped(attrs: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+def stamped(attrs: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     """Return attributes with a line of history, the newest first, as is the custom."""
     # By name: the package's own file imports what imports this one.
     version = importlib.import_module("xcopula").__version__

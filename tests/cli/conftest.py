@@ -1,0 +1,45 @@
+"""Files that the commands read, made once, and a way to run a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from xcopula.cli import main
+
+# Options of a fit that leave nothing to choose.
+QUICK = (
+    *("--primary", "metal", "--secondary", "proxy", "--method", "full", "--restarts", "0"),
+    *("--marginal", "metal=lognormal", "--marginal", "proxy=normal", "--kernel", "matern32"),
+)
+
+
+def run(*arguments: object) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+@pytest.fixture(scope="session")
+def files(sites, grid, model, tmp_path_factory) -> Path:
+    """A folder with data as NetCDF and as a table, a grid, and a model of the data."""
+    folder = tmp_path_factory.mktemp("files")
+    sites.to_netcdf(folder / "data.nc")
+    frame = sites.to_dataframe().reset_index(drop=True)
+    frame.to_csv(folder / "data.csv", index=False)
+    grid.to_netcdf(folder / "grid.nc")
+    model.save(folder / "model.nc")
+    return folder
+
+
+@pytest.fixture
+def quick() -> tuple[str, ...]:
+    """Options of a fit that leave nothing to choose."""
+    return QUICK
+
+
+@pytest.fixture(name="run")
+def run_fixture():
+    """Give tests the way to run a command."""
+    return run

@@ -1,0 +1,63 @@
+"""Fits of files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xcopula
+
+
+@pytest.mark.parametrize("name", ["data.nc", "data.csv"])
+@pytest.mark.filterwarnings("ignore:Coordinate")  # a table has no units
+def test_the_model_is_that_of_python(run, files, quick, model, grid, tmp_path, name):
+    """The file predicts what a fit in Python does, and the summary is printed."""
+    done = run("fit", files / name, *quick, "-o", tmp_path / "m.nc")
+    assert done.exit_code == 0, done.output
+    assert "Multi-task Gaussian copula process of 'metal' with 'proxy'" in done.output
+    assert "Fitted in" in done.output
+    assert done.output.endswith(f"Wrote {tmp_path / 'm.nc'}.\n")
+    found = xcopula.load(tmp_path / "m.nc").predict(grid)["metal"]
+    exact = 0.0 if name.endswith("nc") else 1e-6  # a table rounds the last digit
+    np.testing.assert_allclose(found, model.predict(grid)["metal"], rtol=exact)
+
+
+def test_stations_with_dates(run, tmp_path):
+    """A long table of places and times, with a law that moves with a column."""
+    rng = np.random.default_rng(0)
+    lon, lat, height = rng.uniform([5, 45, 200], [9, 48, 2000], (8, 3)).T
+    lines = ["station,lon,lat,time,height,warmth"]
+    for k in range(8):
+        for day in (1, 2, 3):
+            value = (
+                f"{20 - 0.006 * height[k] + day + rng.normal():.2f}" if (k, day) != (3, 2) else ""
+            )
+            lines.append(f"s{k},{lon[k]},{lat[k]},2024-05-{day:02d},{height[k]},{value}")
+    path = tmp_path / "stations.csv"
+    path.write_text("\n".join(lines))
+    coords = ("--coords", "lon", "--coords", "lat", "--coords", "time")
+    law = ("--marginal", "warmth=normal~height", "--kernel", "matern32", "--restarts", "0")
+    out = tmp_path / "m.nc"
+    done = run("fit", path, *coords, "--primary", "warmth", *law, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert "23 observations, inputs space(lon, lat) x time(time)" in done.output
+    assert "normal ~ height" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--primary", "gold"], "No variable 'gold' in the data"),
+        (["--primary", "metal", "--kernel", "cubic"], "Unknown kernel 'cubic'"),
+        (["--primary", "metal", "--coords", "lon"], "has no column 'lon'"),
+        (["--primary", "metal", "--crs", "nowhere"], "nowhere"),
+    ],
+)
+def test_wrong_data_is_one_line(run, files, tmp_path, words, message):
+    """With exit code 1, and no file."""
+    done = run("fit", files / "data.csv", *words, "-o", tmp_path / "m.nc")
+    assert done.exit_code == 1
+    (line,) = [text for text in done.output.splitlines() if not text.startswith("Fitting")]
+    assert line.startswith("Error: ")
+    assert message in line
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,50 @@
+"""What is in a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from xcopula.cli.info import describe
+
+
+def test_a_model(run, files, model):
+    """Its summary."""
+    assert run("info", files / "model.nc").output == f"{model.summary()}\n"
+
+
+@pytest.mark.parametrize("name", ["data.nc", "data.csv"])
+def test_data(run, files, name):
+    """Variables with their gaps, coordinates with their roles, sizes."""
+    lines = [line.split() for line in run("info", files / name).output.splitlines()]
+    dim = "site" if name.endswith("nc") else "row"
+    assert lines[0] == ["Sizes:", f"{dim}:", "60"]
+    (x,) = [line for line in lines if line[:1] == ["x"]]
+    assert x[:3] == ["x", "x", dim]
+    (metal,) = [line for line in lines if line[:1] == ["metal"]]
+    assert metal[:4] == ["metal", "40", "20", dim]
+
+
+def test_named_coordinates(run, tmp_path):
+    """A table may be told what its coordinates are."""
+    (tmp_path / "t.csv").write_text("east,north,v\n1,2,\n3,4,5\n")
+    lines = run("info", tmp_path / "t.csv", "--coords", "east", "--coords", "north").output
+    assert "No variables" not in lines
+    assert "No coordinates." in run("info", tmp_path / "t.csv").output
+
+
+def test_dates_texts_and_nothing():
+    """Each is shown as it is."""
+    data = xr.Dataset(
+        {"name": ("t", ["a", "b"]), "none": ("t", [np.nan, np.nan])},
+        coords={"t": np.array(["2024-05-01", "2024-05-02T06"], "datetime64[ns]")},
+    )
+    text = describe(data)
+    assert "2024-05-01 " in text
+    assert "2024-05-02T06:00:00" in text
+    assert [line.split()[:3] for line in text.splitlines()[-2:]] == [
+        ["name", "2", "0"],
+        ["none", "0", "2"],
+    ]
+    assert describe(xr.Dataset()) == "Sizes: none\n\nNo coordinates.\n\nNo variables."

@@ -1,0 +1,162 @@
+"""Files to read: NetCDF, Zarr and tables of text, and grids that are given in words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from xcopula.cli import tables
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from xcopula.model import CopulaModel
+
+__all__ = ["InputPath", "checksum", "is_model", "make_grid", "read_data", "read_model", "split"]
+
+InputPath = click.Path(path_type=Path)
+
+# Files up to this size are read whole. Of larger ones chunks are read when they are needed.
+_SMALL_BYTES = 2**28
+_PIECE = 2**20
+
+
+def read_data(
+    path: Path,
+    coords: Collection[str] = (),
+    numbers: Collection[str] = (),
+    known: Collection[str] = (),
+) -> xr.Dataset:
+    """Read a Dataset; see :func:`xcopula.cli.tables.read_table` for the other arguments.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing under this name.
+    ValueError
+        If it is no file of this kind, or holds a model.
+    """
+    _check_there(path)
+    if path.suffix in tables.ENDINGS:
+        return tables.read_table(path, coords, numbers, known)
+    with _opened(path) as dataset:
+        if _holds_model(dataset):
+            raise ValueError(f"{path} is a model. Give a file of data here.")
+        if dataset.nbytes <= _SMALL_BYTES:
+            return dataset.load()
+    large = _opened(path, chunks={})
+    return large.assign_coords({n: c.load() for n, c in large.coords.items() if c.ndim < 2})
+
+
+def read_model(path: Path) -> CopulaModel:
+    """Read a model; what is none ends in one error."""
+    from xcopula.model import load
+
+    return load(path)
+
+
+def is_model(path: Path) -> bool:
+    """Tell whether a file holds a model rather than data."""
+    _check_there(path)
+    if path.suffix in tables.ENDINGS:
+        return False
+    with _opened(path) as dataset:
+        return _holds_model(dataset)
+
+
+def _holds_model(dataset: xr.Dataset) -> bool:
+    from xcopula.model.tree import FORMAT
+
+    return bool(dataset.attrs.get("format") == FORMAT)
+
+
+def _check_there(path: Path) -> None:
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist.")
+
+
+def _opened(path: Path, **options: Any) -> xr.Dataset:
+    import xarray as xr
+
+    from xcopula.storage import is_zarr, require_zarr
+
+    if is_zarr(path):
+        require_zarr()
+    try:
+        return xr.open_dataset(path, engine="zarr" if is_zarr(path) else "netcdf4", **options)
+    except (OSError, ValueError, KeyError) as error:
+        kinds = "NetCDF, Zarr (.zarr) or a table of text (.csv)"
+        raise ValueError(f"{path} cannot be read: it must be {kinds} ({error}).") from None
+
+
+def split(text: str, option: str) -> tuple[str, str]:
+    """Return the two sides of ``NAME=VALUE``.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    name, equals, value = text.partition("=")
+    if not (name.strip() and equals and value.strip()):
+        raise click.BadParameter(f"must be NAME=VALUE, found {text!r}.", param_hint=f"'{option}'")
+    return name.strip(), value.strip()
+
+
+def make_grid(axes: Sequence[str]) -> xr.Dataset:
+    """Make a grid of axes such as ``lon=5:12:0.1``, ``lat=47`` or ``time=2024-05-31``.
+
+    A range has both ends, if the step leads there; a single value is a scalar coordinate.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    import xarray as xr
+
+    coords: dict[str, Any] = {}
+    for text in axes:
+        name, value = split(text, "--axis")
+        if name in coords:
+            raise click.UsageError(f"--axis gives {name!r} twice.")
+        coords[name] = _axis(name, value)
+    return xr.Dataset(coords=coords)
+
+
+def _axis(name: str, text: str) -> Any:
+    try:
+        numbers = [float(part) for part in text.split(":")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1:
+        return numbers[0]
+    if len(numbers) == 3:
+        start, stop, step = numbers
+        if step and 0 <= (stop - start) / step < np.inf:
+            # Steps are counted, not added up: the last cell does not depend on rounding.
+            count = int(np.floor((stop - start) / step * (1.0 + 1e-12))) + 1
+            return (name, start + step * np.arange(count))
+    elif not numbers:
+        try:
+            return np.datetime64(text, "ns")
+        except ValueError:
+            pass
+    raise click.BadParameter(
+        f"{name} must be START:STOP:STEP, a number or a date, found {text!r}.",
+        param_hint="'--axis'",
+    )
+
+
+def checksum(path: Path) -> str:
+    """Return a checksum of all that is in a file, or in the files of a folder."""
+    digest = hashlib.sha256()
+    for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
+        digest.update(f"{file.relative_to(path)}\n".encode())
+        with open(file, "rb") as stream:
+            while piece := stream.read(_PIECE):
+                digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,151 @@
+"""Predict on the cells or points of a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xcopula.cli.cluster import cluster, cluster_options
+from xcopula.cli.inputs import InputPath, checksum, make_grid, read_data, read_model
+from xcopula.cli.options import numbers_by_name
+from xcopula.cli.outputs import check_output, output_option, overwrite_option, write_dataset
+from xcopula.cli.progress import watched
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from xcopula.model import CopulaModel
+
+__all__ = ["predict"]
+
+# Blocks of a grid that has none of its own: some hundred thousand cells, a second or so each.
+_BLOCK = "16 MB"
+
+
+@click.command(short_help="Predict on a grid or at points.")
+@click.argument("model", type=InputPath)
+@click.argument("grid", type=InputPath, required=False)
+@click.option(
+    "--axis",
+    "axes",
+    metavar="NAME=START:STOP:STEP",
+    multiple=True,
+    help="An axis of the grid in place of a file; repeatable. NAME=VALUE is one number or date.",
+)
+@click.option(
+    "-q",
+    "--quantile",
+    "quantiles",
+    type=float,
+    multiple=True,
+    default=(0.05, 0.5, 0.95),
+    show_default=True,
+    help="A level between 0 and 1; repeatable.",
+)
+@click.option(
+    "--exceed",
+    type=float,
+    multiple=True,
+    metavar="THRESHOLD",
+    help="Also the probability of more than this, in the variable's units; repeatable.",
+)
+@click.option("--mean", is_flag=True, help="Also the mean.")
+@click.option("--std", is_flag=True, help="Also the standard deviation.")
+@click.option("--variable", metavar="NAME", help="Which variable; the primary by default.")
+@click.option(
+    "--of",
+    type=click.Choice(["observation", "signal"]),
+    default="observation",
+    show_default=True,
+    help="A value as it would be observed, or without the nugget.",
+)
+@click.option("--mask", metavar="NAME", help="A variable of GRID: cells where it is 0 are skipped.")
+@click.option(
+    "--chunks",
+    metavar="[DIM=]CELLS",
+    multiple=True,
+    help="Size of the blocks that are computed and written at a time; repeatable.",
+)
+@output_option("The prediction.")
+@overwrite_option
+@click.option("--resume", is_flag=True, help="Go on with an interrupted .zarr output.")
+@cluster_options
+def predict(
+    model: Path,
+    grid: Path | None,
+    axes: tuple[str, ...],
+    chunks: tuple[str, ...],
+    output: Path,
+    overwrite: bool,
+    resume: bool,
+    scheduler: str | None,
+    workers: int | None,
+    **asked: Any,
+) -> None:
+    """Predict with MODEL on GRID: a NetCDF file, a Zarr store or a table of points (.csv).
+
+    The output has quantiles under the variable's own name, and NAME_exceedance, NAME_mean and
+    NAME_std if they are asked for. Blocks are computed and written one after the other: grids may
+    be larger than the memory. A .zarr output that was interrupted goes on with --resume.
+
+    \b
+    Examples:
+      xcopula predict model.nc grid.nc -q 0.05 -q 0.5 -q 0.95 --exceed 0.8 -o out.nc
+      xcopula predict model.nc --axis x=0:6:0.1 --axis y=0:6:0.1 -o out.zarr
+    """
+    if (grid is None) == (not axes):
+        raise click.UsageError("Give a GRID or --axis options, and not both.")
+    if resume and output.suffix != ".zarr":
+        raise click.UsageError("--resume needs an output that ends in .zarr.")
+    check_output(output, overwrite=overwrite)
+    pieces = numbers_by_name(chunks, "--chunks", int)
+    fitted = read_model(model)
+    known = fitted.coordinates.names
+    target = make_grid(axes) if grid is None else read_data(grid, known=known)
+    options: dict[str, Any] = {}
+    if output.suffix == ".zarr":
+        described = {**asked, "chunks": pieces}
+        options = {
+            "resume": resume,
+            "made_from": {
+                "the model": checksum(model),
+                "the grid": checksum(grid) if grid else json.dumps(axes),
+                "the options": json.dumps(described, sort_keys=True),
+            },
+        }
+    with cluster(scheduler, workers) as on_cluster:
+        began = time.perf_counter()
+        found = _results(fitted, target, pieces or (None if target.chunks else _BLOCK), asked)
+        with watched(on_cluster=on_cluster):
+            write_dataset(found, output, overwrite=overwrite, **options)
+    first = next(iter(found.data_vars.values()))
+    cells = math.prod(n for d, n in first.sizes.items() if d != "quantile")
+    click.echo(f"Predicted {cells} cells in {time.perf_counter() - began:.1f} s.")
+    click.echo(f"Wrote {output}.")
+
+
+def _results(
+    model: CopulaModel, target: xr.Dataset, chunks: Any, asked: dict[str, Any]
+) -> xr.Dataset:
+    """Return all that is asked for; nothing is computed yet."""
+    import xarray as xr
+
+    mask = asked["mask"]
+    if mask in target.variables and target[mask].dtype.kind in "iu":
+        target = target.assign({mask: target[mask] != 0})
+    posterior = model.posterior(
+        target, variable=asked["variable"], chunks=chunks, of=asked["of"], mask=mask
+    )
+    arrays = [posterior.quantile(list(asked["quantiles"]))]
+    if asked["exceed"]:
+        arrays.append(posterior.exceedance(list(asked["exceed"])))
+    if asked["mean"]:
+        arrays.append(posterior.mean())
+    if asked["std"]:
+        arrays.append(posterior.std())
+    return xr.merge(arrays, compat="override", join="exact", combine_attrs="override")

@@ -1,0 +1,149 @@
+"""Tables of text as Datasets: a row is a measurement, columns are variables and coordinates."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["ENDINGS", "read_table"]
+
+ENDINGS = (".csv", ".tsv", ".txt")
+
+_ROW = "row"
+# Roles of columns that are coordinates without being named. A height is one only if it is named.
+_ROLES = ("longitude", "latitude", "x", "y", "time")
+# Names of the axes of a grid that a table does not have; nickel is not one of them.
+_NO_COORDINATES = ("i", "j", "ni", "nj", "nlon", "nlat")
+
+
+def read_table(
+    path: Path,
+    coords: Collection[str] = (),
+    numbers: Collection[str] = (),
+    known: Collection[str] = (),
+) -> xr.Dataset:
+    """Read a table of text into a Dataset on the dim ``row``.
+
+    Cells are separated by commas, by semicolons (then with decimal commas), or by tabs: the first
+    line tells. Lines that begin with ``#`` before it are skipped. Empty cells, "NA" and "NaN" are
+    gaps. A coordinate of text holds dates.
+
+    Parameters
+    ----------
+    path : Path
+    coords : collection of str
+        The columns that are coordinates; found by their names if none are given.
+    numbers : collection of str
+        Columns that must hold numbers.
+    known : collection of str
+        Columns that are coordinates where they are there, beside those that names tell.
+
+    Raises
+    ------
+    KeyError
+        If a coordinate is no column.
+    ValueError
+        If the file is no table, or a cell is neither a number nor a date where it must be one. The
+        message names the line.
+    """
+    import xarray as xr
+
+    frame = _read(path)
+    missing = [name for name in coords if name not in frame]
+    if missing:
+        raise KeyError(f"{path} has no column {missing[0]!r}; it has {list(frame)}.")
+    chosen = list(coords) or [*known, *_guessed([n for n in frame if n not in numbers])]
+    columns = {
+        name: _column(path, frame[name], coordinate=name in chosen, number=name in numbers)
+        for name in frame
+    }
+    return xr.Dataset({n: (_ROW, values) for n, values in columns.items()}).set_coords(
+        [name for name in columns if name in chosen]
+    )
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """Return all cells as text, by the number of their line."""
+    import pandas as pd
+
+    with open(path, encoding="utf-8-sig") as file:
+        try:
+            lines = (n for n, line in enumerate(file) if not line.startswith("#"))
+            skipped = next(lines, None)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} must be text in UTF-8: {error}.") from None
+    if skipped is None:
+        raise ValueError(f"{path} has no line with the names of columns.")
+    with open(path, encoding="utf-8-sig") as file:
+        header = [next(file) for _ in range(skipped + 1)][-1]
+    separator = next((s for s in ("\t", ";") if s in header), ",")
+    try:
+        frame = pd.read_csv(
+            path,
+            sep=separator,
+            dtype=str,
+            skiprows=skipped,
+            skip_blank_lines=False,
+            skipinitialspace=True,
+            index_col=False,
+            encoding="utf-8-sig",
+        )
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}.") from None
+    frame.columns = [str(name).strip() for name in frame.columns]
+    names = next(csv.reader([header], delimiter=separator, skipinitialspace=True))
+    names = [name.strip() for name in names]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"{path} has several columns {twice[0]!r}. Each needs a name of its own.")
+    frame.index = frame.index + skipped + 2
+    frame = frame.dropna(how="all")
+    if frame.empty:
+        raise ValueError(f"{path} has no rows.")
+    if separator == ";":
+        frame = frame.apply(lambda cells: cells.str.replace(",", "."))
+    return frame
+
+
+def _guessed(names: Sequence[str]) -> list[str]:
+    """Return the names that tell that they are coordinates."""
+    import xarray as xr
+
+    from xcopula.labels.coordinates.roles import guessed_roles
+
+    may = [name for name in names if name.lower() not in _NO_COORDINATES]
+    roles = guessed_roles(xr.Dataset(coords={name: (_ROW, np.zeros(1)) for name in may}))
+    return [name for name in may if any(name in roles[role] for role in _ROLES)]
+
+
+def _column(path: Path, cells: pd.Series[Any], *, coordinate: bool, number: bool) -> Any:
+    """Return numbers, dates, or texts if they need be neither."""
+    import pandas as pd
+
+    values = pd.to_numeric(cells, errors="coerce")
+    odd, what = values.isna() & cells.notna(), "numbers"
+    if not odd.any():
+        return values.to_numpy(np.float64)
+    if coordinate and not number:
+        dates = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True)
+        strange = dates.isna() & cells.notna()
+        if not strange.any():
+            return dates.dt.tz_localize(None).to_numpy("datetime64[ns]")
+        # What most cells are, the column is meant to be.
+        if strange.sum() <= odd.sum():
+            odd, what = strange, "dates such as 2024-05-31 or 2024-05-31T12:00"
+    elif not number:
+        return cells.fillna("").to_numpy(object)
+    line = odd.idxmax()
+    raise ValueError(
+        f"{path}, line {line}: column {cells.name!r} must hold {what}, found {cells[line]!r}. "
+        "Leave a cell empty where there is no value."
+    )
