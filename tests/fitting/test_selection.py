@@ -124,9 +124,10 @@ def test_outlier_rules_out_light_tails():
     assert extreme == sorted(extreme)
 
 
-def candidate(kernel, aic, largest=3.0, marginal=None):
+def candidate(kernel, aic, largest=3.0, marginal=None, structures=1):
     """Make up a candidate."""
-    return Candidate(KERNELS[kernel], marginal or Normal(), np.zeros(4), -aic / 2, aic, largest)
+    law = marginal or Normal()
+    return Candidate(KERNELS[kernel], law, np.zeros(4), -aic / 2, aic, largest, structures)
 
 
 def test_an_extreme_score_outweighs_the_aic():
@@ -168,6 +169,27 @@ def test_shared_kernel_is_the_best_in_total():
     assert [t[0].kernel.name for t in shared] == ["matern12", "matern12"]
     assert [t[0].aic for t in shared] == [12.0, 20.0]
     assert [sorted(c.aic for c in t) for t in shared] == [[10.0, 12.0, 14.0], [20.0, 30.0]]
+
+
+def test_shared_kernels_have_the_same_structures():
+    """Where two structures were tried with each task's own kernel only, one is all they share."""
+    tables = [
+        [
+            candidate("matern32", 50.0, structures=2),
+            candidate("matern32", 100.0),
+            candidate("matern12", 140.0),
+        ],
+        [
+            candidate("matern12", 180.0, structures=2),
+            candidate("matern12", 200.0),
+            candidate("matern32", 205.0),
+        ],
+    ]
+    first = [table[0] for table in select_shared(tables)]
+    assert [(c.kernel.name, c.structures) for c in first] == [("matern32", 1)] * 2
+    tables[1].append(candidate("matern32", 190.0, structures=2))
+    first = [table[0] for table in select_shared(tables)]
+    assert [(c.kernel.name, c.structures) for c in first] == [("matern32", 2)] * 2
 
 
 def test_shortlist_holds_the_close_laws():

@@ -23,6 +23,8 @@ from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, Solver
 
 __all__ = [
+    "TERMS_ALONE",
+    "VALUES_ALONE",
     "Alone",
     "largest_score",
     "length_parameters",
@@ -36,8 +38,9 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Terms of the likelihood that stand for all.
-_TERMS = 4000
+# Of a variable on its own, which only suggests where to start: terms of the likelihood that stand
+# for all, and how many values are looked at where no terms can.
+TERMS_ALONE, VALUES_ALONE = 4000, 2000
 # Where length scales start, in units of the extent.
 _START = 0.15
 
@@ -106,7 +109,7 @@ class Alone:
     @property
     def terms(self) -> int | None:
         """How many terms of the likelihood stand for all; None where all are evaluated."""
-        return some_terms(self.solver, self.sample, _TERMS)
+        return some_terms(self.solver, self.sample, TERMS_ALONE)
 
     def part(self, process: Process, theta: FloatArray, terms: int | None) -> Part:
         """Return the sample, or a part that stands for it, as a model."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from xcopula.errors import CostError
+from xcopula.fitting.alone import TERMS_ALONE, VALUES_ALONE
 from xcopula.kernels import KERNELS, Kernel
 from xcopula.labels.observations import Observations
 from xcopula.marginals import MARGINALS, Law, Recipe
@@ -18,9 +19,6 @@ __all__ = ["Estimate", "check_cost", "count_candidates"]
 
 _log = logging.getLogger("xcopula")
 
-
-# Step one sees no more values of a variable, or terms of its likelihood.
-_MOST_ALONE, _MOST_TERMS = 2000, 4000
 # Evaluations of one of its fits, and what each takes besides its operations, in seconds; measured.
 _EVALUATIONS = 20
 _OVERHEAD = 3e-3
@@ -52,7 +50,7 @@ class Estimate(NamedTuple):
         correlations : int
             Of which an entry of the covariance is made: groups of coordinates times structures.
         """
-        most = _MOST_TERMS if isinstance(solver, Sequential) else _MOST_ALONE
+        most = TERMS_ALONE if isinstance(solver, Sequential) else VALUES_ALONE
         alone = sum(
             count
             * _EVALUATIONS

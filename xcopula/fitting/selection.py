@@ -204,14 +204,26 @@ def select_structures(tables: list[list[Candidate]]) -> list[list[Candidate]]:
 
 
 def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
-    """Reorder the tasks' candidates so that the kernel best for all of them together is first."""
+    """Reorder the tasks' candidates so that the kernel best for all of them together is first.
+
+    With as many structures as come first, if all tasks were tried so with one kernel; else with the
+    fewest.
+    """
+
+    def kind(candidate: Candidate) -> tuple[Kernel, int]:
+        return candidate.kernel, candidate.structures
+
+    known = [{kind(c) for c in table} for table in tables]
+    common = [k for k in dict.fromkeys(map(kind, tables[0])) if all(k in own for own in known)]
+    chosen = tables[0][0].structures
+    number = chosen if any(n == chosen for _, n in common) else min(n for _, n in common)
     totals = {}
-    known = [{c.kernel for c in table} for table in tables]
-    for kernel in dict.fromkeys(c.kernel for c in tables[0] if all(c.kernel in k for k in known)):
-        best = [min((c for c in t if c.kernel == kernel), key=lambda c: c.rank) for t in tables]
-        totals[kernel] = sum(c.aic for c in best)
+    for key in common:
+        if key[1] == number:
+            best = [min((c for c in t if kind(c) == key), key=lambda c: c.rank) for t in tables]
+            totals[key] = sum(c.aic for c in best)
     shared = min(totals, key=lambda k: totals[k])
-    return [sorted(t, key=lambda c: (c.kernel != shared, c.rank)) for t in tables]
+    return [sorted(t, key=lambda c: (kind(c) != shared, c.rank)) for t in tables]
 
 
 def shortlist(table: list[Candidate]) -> list[Marginal]:

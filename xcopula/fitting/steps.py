@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from xcopula.errors import SupportError
 from xcopula.fitting.alone import (
+    VALUES_ALONE,
     Alone,
     length_parameters,
     penalised,
@@ -64,8 +65,6 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 
-# Step one, which only suggests where to start, looks at no more values of a variable.
-_MOST_ALONE = 2000
 # Terms of the likelihood of a pair that stand for all.
 _PAIR_TERMS = 4000
 # A second structure is tried from twice so many values on.
@@ -168,9 +167,9 @@ def _choice(
 ) -> Choice:
     sample = observations.sample.select([task])
     rows = None
-    if sample.size > _MOST_ALONE and not isinstance(request.solver, Sequential):
+    if sample.size > VALUES_ALONE and not isinstance(request.solver, Sequential):
         rng = np.random.default_rng(request.seed)
-        rows = np.sort(rng.permutation(sample.size)[:_MOST_ALONE])
+        rows = np.sort(rng.permutation(sample.size)[:VALUES_ALONE])
     return Choice(
         Alone(
             sample,
