@@ -182,6 +182,13 @@ class TestResult:
         fixed.to_netcdf(tmp_path / "result.nc")
         xr.testing.assert_equal(xr.load_dataset(tmp_path / "result.nc"), fixed)
 
+    def test_one_quantile(self, sites, fixed):
+        """A number is a list of one."""
+        found = cross_validate(
+            sites, "metal", "proxy", folds=4, refit=False, quantiles=0.95, **QUICK
+        )
+        xr.testing.assert_identical(found["quantiles"], fixed["quantiles"].sel(quantile=[0.95]))
+
     def test_stations_keep_their_names(self, network):
         """On several dims: dim observation, all coordinates beside it."""
         options = {"marginals": "normal", "kernels": "matern12", "restarts": 0}

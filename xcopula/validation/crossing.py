@@ -128,7 +128,7 @@ def cross_validate(
     """
     if secondaries not in _SECONDARIES:
         raise ValueError(f"`secondaries` must be 'keep' or 'drop', found {shown(secondaries)}.")
-    levels = check_levels(quantiles)
+    levels = np.atleast_1d(check_levels(quantiles))
     refit = check_flag("refit", refit)
     check_integer("seed", seed)
     names = check_names(primary, secondary)
