@@ -157,7 +157,7 @@ class TestScores:
         q, y = fine["quantiles"], fine["observed"]
         for level, low, high in zip((0.95, 0.9, 0.8, 0.5), ENDS[:4], ENDS[:3:-1], strict=True):
             inside = (q.sel(quantile=low) <= y) & (y <= q.sel(quantile=high))
-            np.testing.assert_array_equal(fine["covered"].sel(level=level), inside)
+            np.testing.assert_array_equal(fine["covered"].sel(coverage=level), inside)
 
     def test_log_score_is_a_density(self, fine):
         """The slope of the distribution function between two quantiles about the value."""
@@ -174,7 +174,7 @@ class TestScores:
 class TestResult:
     def test_on_the_dims_of_the_data(self, sites, fixed, tmp_path):
         """One dim stays, with its coordinates; the result can be written."""
-        assert fixed.sizes == {"site": 40, "quantile": 3, "level": 4}
+        assert fixed.sizes == {"site": 40, "quantile": 3, "coverage": 4}
         np.testing.assert_array_equal(fixed["observed"], sites["metal"].values[:40])
         np.testing.assert_array_equal(fixed["x"], sites["x"].values[:40])
         assert fixed["crps"].attrs["units"] == "mg kg-1"
@@ -200,6 +200,14 @@ class TestResult:
         np.testing.assert_array_equal(
             found["observed"], network["flow"].values[network["flow"].notnull()]
         )
+
+    def test_pressure_levels(self, sites):
+        """An input called level keeps its values."""
+        data = sites.rename(y="level")
+        options = QUICK | {"marginals": "lognormal", "coords": ["x", "level"]}
+        found = cross_validate(data, "metal", folds=2, refit=False, **options)
+        np.testing.assert_array_equal(found["level"], sites["y"].values[:40])
+        assert found["coverage"].values.tolist() == [0.5, 0.8, 0.9, 0.95]
 
     def test_given_labels(self, network):
         """The folds keep their names; a mapping of DataArrays will do."""
@@ -259,6 +267,13 @@ class TestErrors:
         monkeypatch.setattr("xcopula.validation.crossing._fit_all", never)
         with pytest.raises(error, match=match):
             cross_validate(sites, "metal", "proxy", **(QUICK | {"refit": refit} | options))
+
+    def test_inputs_that_are_called_like_results(self, sites, fixed):
+        """All names of a result but those of the data."""
+        for name in {*fixed.variables} - {*sites.variables}:
+            data = sites.rename(y=name)
+            with pytest.raises(CoordinateError, match=f"'{name}'.*Rename the coordinate"):
+                cross_validate(data, "metal", "proxy", coords=["x", name], **QUICK)
 
     @pytest.mark.parametrize("refit", [True, False])
     def test_too_few_for_a_law(self, sites, refit):

@@ -34,7 +34,7 @@ from xcopula.model.running import stop_together
 from xcopula.prediction.posterior import check_levels
 from xcopula.process import Sample
 from xcopula.validation.folds import Folds, assign, find_labels
-from xcopula.validation.results import CLIMATOLOGY, MODEL, SINGLE_TASK, to_dataset
+from xcopula.validation.results import CLIMATOLOGY, MODEL, NAMES, SINGLE_TASK, to_dataset
 from xcopula.validation.scoring import Predicted, Withheld, climatology, predict
 from xcopula.validation.splits import Split, split
 from xcopula.warn import shown
@@ -101,8 +101,8 @@ def cross_validate(
         For each value of the primary, on its own dim where it has one and else on dim
         ``observation``, with the coordinates of the data: ``observed``, ``fold``, ``quantiles``
         (dim ``quantile``), ``median``, ``pit``, ``crps``, ``log_score``, and ``covered`` (dim
-        ``level``), whether the value lies within the central 50, 80, 90 or 95 %. The same scores of
-        two references end in ``_climatology`` (the primary's law alone, fitted to the training
+        ``coverage``), whether the value lies within the central 50, 80, 90 or 95 %. The same scores
+        of two references end in ``_climatology`` (the primary's law alone, fitted to the training
         values as if they were independent) and ``_single_task`` (a model of the primary without
         secondaries). :func:`xcopula.format_validation` prints a table of it.
 
@@ -219,7 +219,7 @@ class _Asked:
             laws=request.laws,
             crs=options["crs"],
         )
-        check_inputs(system.names)
+        check_inputs(system.names, NAMES)
         for option, points in request.method.labelled().items():
             check_points(f"`{option}`", points, system)
         entries = find_entries(sources)
