@@ -227,6 +227,13 @@ class TestResult:
         )
         assert found["fold"].values.tolist() == [0] * 10 + [1] * 10
 
+    def test_thinned_along_another_dim(self, network):
+        """Folds stay as they are along dims that are not thinned."""
+        region = xr.DataArray(list("aabbccab"), dims="station")
+        options = {"marginals": "normal", "kernels": "matern12", "restarts": 0, "refit": False}
+        found = cross_validate(network, "flow", folds=region, thin={"time": 2}, **options)
+        assert found["fold"].values.tolist() == [r for r in "aabbccab" for _ in range(3)]
+
     def test_by_seed(self, sites, fixed):
         """The same seed gives the same result to the last bit, another one other folds."""
         again = cross_validate(sites, "metal", "proxy", folds=4, refit=False, **QUICK)
@@ -252,6 +259,7 @@ class TestErrors:
             ({"method": "magic"}, ValueError, "magic"),
             ({"neighbours": 5}, TypeError, "has no option 'neighbours'. .*those of `fit`: coords"),
             ({"compute": False}, TypeError, "has no option 'compute'"),
+            ({"progress": False}, TypeError, "has no option 'progress'"),
             ({"marginals": {"lead": "normal"}}, KeyError, "`marginals` names"),
             ({"coords": "height"}, CoordinateError, "height"),
         ],

@@ -25,7 +25,7 @@ from xcopula.labels.georeference import from_table
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, gather, read
 from xcopula.labels.points import check_points
-from xcopula.labels.variables import Data, thinned
+from xcopula.labels.variables import Data, Thin, thinned
 from xcopula.marginals import Recipe, fit_law
 from xcopula.methods import resolve_method
 from xcopula.model import CopulaModel
@@ -47,7 +47,7 @@ Options = dict[str, Any]
 
 _SECONDARIES = ("keep", "drop")
 # Options of a fit that have no meaning here.
-_NOT_HERE = ("compute", "callback", "seed")
+_NOT_HERE = ("compute", "callback", "progress", "seed")
 
 
 def cross_validate(
@@ -93,7 +93,7 @@ def cross_validate(
     seed : int
         Of random folds, and of the fits.
     **options
-        Of :func:`xcopula.fit`.
+        Of :func:`xcopula.fit`, but for ``compute``, ``callback`` and ``progress``.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def cross_validate(
     asked = _Asked.of(data, names, _all_options(options, seed))
     labels = find_labels(folds, asked.data, primary)
     if isinstance(folds, xr.DataArray):
-        labels = thinned({"folds": folds}, asked.options["thin"])["folds"]
+        labels = _thinned_folds(folds, asked.options["thin"])
     observations = asked.observations
     found = assign(observations, folds, count=count, seed=seed, given=labels)
     limits = None if buffer is None else check_buffer(buffer, observations.coordinates)
@@ -153,6 +153,14 @@ def cross_validate(
         attrs["buffer"] = ", ".join(f"{name} {value:g}" for name, value in limits.items())
     order = np.concatenate([s.test for s in splits])
     return to_dataset(observations, _labels(found, observations), order, results, levels, attrs)
+
+
+def _thinned_folds(folds: xr.DataArray, thin: Thin) -> xr.DataArray:
+    """Thin folds as the data were, along the dims that they have."""
+    if isinstance(thin, Mapping):
+        thin = {dim: step for dim, step in thin.items() if dim in folds.dims}
+    found: xr.DataArray = thinned({"folds": folds}, thin)["folds"]
+    return found
 
 
 def _all_options(options: Mapping[str, Any], seed: int) -> Options:
