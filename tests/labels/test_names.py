@@ -29,3 +29,10 @@ def test_inputs(name):
 def test_other_inputs():
     """A dim of observations may be an input."""
     names.check_inputs(["x", "time", "observation"])
+
+
+def test_inputs_of_one_result():
+    """A name that only one kind of result needs is refused there alone."""
+    with pytest.raises(CoordinateError, match=r"input is called 'fold'.*Rename the coordinate"):
+        names.check_inputs(["x", "fold"], ["fold"])
+    names.check_inputs(["x", "fold"])

@@ -157,7 +157,7 @@ class TestScores:
         q, y = fine["quantiles"], fine["observed"]
         for level, low, high in zip((0.95, 0.9, 0.8, 0.5), ENDS[:4], ENDS[:3:-1], strict=True):
             inside = (q.sel(quantile=low) <= y) & (y <= q.sel(quantile=high))
-            np.testing.assert_array_equal(fine["covered"].sel(level=level), inside)
+            np.testing.assert_array_equal(fine["covered"].sel(coverage=level), inside)
 
     def test_log_score_is_a_density(self, fine):
         """The slope of the distribution function between two quantiles about the value."""
@@ -174,13 +174,20 @@ class TestScores:
 class TestResult:
     def test_on_the_dims_of_the_data(self, sites, fixed, tmp_path):
         """One dim stays, with its coordinates; the result can be written."""
-        assert fixed.sizes == {"site": 40, "quantile": 3, "level": 4}
+        assert fixed.sizes == {"site": 40, "quantile": 3, "coverage": 4}
         np.testing.assert_array_equal(fixed["observed"], sites["metal"].values[:40])
         np.testing.assert_array_equal(fixed["x"], sites["x"].values[:40])
         assert fixed["crps"].attrs["units"] == "mg kg-1"
         assert fixed["observed"].attrs["long_name"] == "metal in topsoil"
         fixed.to_netcdf(tmp_path / "result.nc")
         xr.testing.assert_equal(xr.load_dataset(tmp_path / "result.nc"), fixed)
+
+    def test_one_quantile(self, sites, fixed):
+        """A number is a list of one."""
+        found = cross_validate(
+            sites, "metal", "proxy", folds=4, refit=False, quantiles=0.95, **QUICK
+        )
+        xr.testing.assert_identical(found["quantiles"], fixed["quantiles"].sel(quantile=[0.95]))
 
     def test_stations_keep_their_names(self, network):
         """On several dims: dim observation, all coordinates beside it."""
@@ -193,6 +200,14 @@ class TestResult:
         np.testing.assert_array_equal(
             found["observed"], network["flow"].values[network["flow"].notnull()]
         )
+
+    def test_pressure_levels(self, sites):
+        """An input called level keeps its values."""
+        data = sites.rename(y="level")
+        options = QUICK | {"marginals": "lognormal", "coords": ["x", "level"]}
+        found = cross_validate(data, "metal", folds=2, refit=False, **options)
+        np.testing.assert_array_equal(found["level"], sites["y"].values[:40])
+        assert found["coverage"].values.tolist() == [0.5, 0.8, 0.9, 0.95]
 
     def test_given_labels(self, network):
         """The folds keep their names; a mapping of DataArrays will do."""
@@ -211,6 +226,13 @@ class TestResult:
             sites, "metal", folds=part, refit=False, thin=2, **(QUICK | {"marginals": "lognormal"})
         )
         assert found["fold"].values.tolist() == [0] * 10 + [1] * 10
+
+    def test_thinned_along_another_dim(self, network):
+        """Folds stay as they are along dims that are not thinned."""
+        region = xr.DataArray(list("aabbccab"), dims="station")
+        options = {"marginals": "normal", "kernels": "matern12", "restarts": 0, "refit": False}
+        found = cross_validate(network, "flow", folds=region, thin={"time": 2}, **options)
+        assert found["fold"].values.tolist() == [r for r in "aabbccab" for _ in range(3)]
 
     def test_by_seed(self, sites, fixed):
         """The same seed gives the same result to the last bit, another one other folds."""
@@ -237,6 +259,7 @@ class TestErrors:
             ({"method": "magic"}, ValueError, "magic"),
             ({"neighbours": 5}, TypeError, "has no option 'neighbours'. .*those of `fit`: coords"),
             ({"compute": False}, TypeError, "has no option 'compute'"),
+            ({"progress": False}, TypeError, "has no option 'progress'"),
             ({"marginals": {"lead": "normal"}}, KeyError, "`marginals` names"),
             ({"coords": "height"}, CoordinateError, "height"),
         ],
@@ -252,6 +275,13 @@ class TestErrors:
         monkeypatch.setattr("xcopula.validation.crossing._fit_all", never)
         with pytest.raises(error, match=match):
             cross_validate(sites, "metal", "proxy", **(QUICK | {"refit": refit} | options))
+
+    def test_inputs_that_are_called_like_results(self, sites, fixed):
+        """All names of a result but those of the data."""
+        for name in {*fixed.variables} - {*sites.variables}:
+            data = sites.rename(y=name)
+            with pytest.raises(CoordinateError, match=f"'{name}'.*Rename the coordinate"):
+                cross_validate(data, "metal", "proxy", coords=["x", name], **QUICK)
 
     @pytest.mark.parametrize("refit", [True, False])
     def test_too_few_for_a_law(self, sites, refit):

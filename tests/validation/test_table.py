@@ -69,6 +69,14 @@ class TestText:
         assert "single task" not in text
         assert "(random sites), buffer space 3" in text
 
+    def test_of_one_fold(self):
+        """It has a skill, and no standard error."""
+        found = made(primary="lead", folds="blocks").isel(site=[0, 1])
+        assert np.isnan(skill(found["crps"], found["crps_climatology"], found["fold"])[1])
+        lines = format_validation(found).splitlines()
+        assert lines[0] == "lead: 2 values in 1 fold (blocks)"
+        assert lines[-2] == "  skill against climatology  +0.900"
+
     @pytest.mark.parametrize("bad", ["a table", xr.Dataset(), None])
     def test_of_something_else(self, bad):
         """It takes what cross_validate returned."""

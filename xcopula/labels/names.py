@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from xcopula.errors import CoordinateError
 
@@ -32,8 +32,15 @@ def check_variables(names: Iterable[str]) -> None:
             )
 
 
-def check_inputs(names: Iterable[str]) -> None:
+def check_inputs(names: Iterable[str], also: Collection[str] = ()) -> None:
     """Refuse inputs that are named like a part of a result.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of the inputs.
+    also : collection of str
+        What a result needs beside the names that every model keeps free.
 
     Raises
     ------
@@ -41,7 +48,7 @@ def check_inputs(names: Iterable[str]) -> None:
         With the name, and what to do.
     """
     for name in names:
-        if name in _OF_INPUTS:
+        if name in _OF_INPUTS or name in also:
             raise CoordinateError(
                 f"An input is called {name!r}, which results need for a part of their own. Rename "
                 f"the coordinate, as in `ds.rename({name}='{name}_axis')`."

@@ -25,7 +25,7 @@ from xcopula.labels.georeference import from_table
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, gather, read
 from xcopula.labels.points import check_points
-from xcopula.labels.variables import Data, thinned
+from xcopula.labels.variables import Data, Thin, thinned
 from xcopula.marginals import Recipe, fit_law
 from xcopula.methods import resolve_method
 from xcopula.model import CopulaModel
@@ -34,7 +34,7 @@ from xcopula.model.running import stop_together
 from xcopula.prediction.posterior import check_levels
 from xcopula.process import Sample
 from xcopula.validation.folds import Folds, assign, find_labels
-from xcopula.validation.results import CLIMATOLOGY, MODEL, SINGLE_TASK, to_dataset
+from xcopula.validation.results import CLIMATOLOGY, MODEL, NAMES, SINGLE_TASK, to_dataset
 from xcopula.validation.scoring import Predicted, Withheld, climatology, predict
 from xcopula.validation.splits import Split, split
 from xcopula.warn import shown
@@ -47,7 +47,7 @@ Options = dict[str, Any]
 
 _SECONDARIES = ("keep", "drop")
 # Options of a fit that have no meaning here.
-_NOT_HERE = ("compute", "callback", "seed")
+_NOT_HERE = ("compute", "callback", "progress", "seed")
 
 
 def cross_validate(
@@ -93,7 +93,7 @@ def cross_validate(
     seed : int
         Of random folds, and of the fits.
     **options
-        Of :func:`xcopula.fit`.
+        Of :func:`xcopula.fit`, but for ``compute``, ``callback`` and ``progress``.
 
     Returns
     -------
@@ -101,8 +101,8 @@ def cross_validate(
         For each value of the primary, on its own dim where it has one and else on dim
         ``observation``, with the coordinates of the data: ``observed``, ``fold``, ``quantiles``
         (dim ``quantile``), ``median``, ``pit``, ``crps``, ``log_score``, and ``covered`` (dim
-        ``level``), whether the value lies within the central 50, 80, 90 or 95 %. The same scores of
-        two references end in ``_climatology`` (the primary's law alone, fitted to the training
+        ``coverage``), whether the value lies within the central 50, 80, 90 or 95 %. The same scores
+        of two references end in ``_climatology`` (the primary's law alone, fitted to the training
         values as if they were independent) and ``_single_task`` (a model of the primary without
         secondaries). :func:`xcopula.format_validation` prints a table of it.
 
@@ -128,14 +128,14 @@ def cross_validate(
     """
     if secondaries not in _SECONDARIES:
         raise ValueError(f"`secondaries` must be 'keep' or 'drop', found {shown(secondaries)}.")
-    levels = check_levels(quantiles)
+    levels = np.atleast_1d(check_levels(quantiles))
     refit = check_flag("refit", refit)
     check_integer("seed", seed)
     names = check_names(primary, secondary)
     asked = _Asked.of(data, names, _all_options(options, seed))
     labels = find_labels(folds, asked.data, primary)
     if isinstance(folds, xr.DataArray):
-        labels = thinned({"folds": folds}, asked.options["thin"])["folds"]
+        labels = _thinned_folds(folds, asked.options["thin"])
     observations = asked.observations
     found = assign(observations, folds, count=count, seed=seed, given=labels)
     limits = None if buffer is None else check_buffer(buffer, observations.coordinates)
@@ -153,6 +153,14 @@ def cross_validate(
         attrs["buffer"] = ", ".join(f"{name} {value:g}" for name, value in limits.items())
     order = np.concatenate([s.test for s in splits])
     return to_dataset(observations, _labels(found, observations), order, results, levels, attrs)
+
+
+def _thinned_folds(folds: xr.DataArray, thin: Thin) -> xr.DataArray:
+    """Thin folds as the data were, along the dims that they have."""
+    if isinstance(thin, Mapping):
+        thin = {dim: step for dim, step in thin.items() if dim in folds.dims}
+    found: xr.DataArray = thinned({"folds": folds}, thin)["folds"]
+    return found
 
 
 def _all_options(options: Mapping[str, Any], seed: int) -> Options:
@@ -219,7 +227,7 @@ class _Asked:
             laws=request.laws,
             crs=options["crs"],
         )
-        check_inputs(system.names)
+        check_inputs(system.names, NAMES)
         for option, points in request.method.labelled().items():
             check_points(f"`{option}`", points, system)
         entries = find_entries(sources)

@@ -12,7 +12,7 @@ import xarray as xr
 from xcopula.labels.observations import Observations
 from xcopula.validation.scoring import Predicted
 
-__all__ = ["CLIMATOLOGY", "LEVELS", "MODEL", "SINGLE_TASK", "covered", "to_dataset"]
+__all__ = ["CLIMATOLOGY", "LEVELS", "MODEL", "NAMES", "SINGLE_TASK", "covered", "to_dataset"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -28,10 +28,18 @@ _LONG_NAMES = {
     "log_score": "log predictive density",
 }
 _OF = {MODEL: "", SINGLE_TASK: " of a single-task model", CLIMATOLOGY: " of the climatology"}
+_FIRST = ("observed", "fold", "quantiles", *_LONG_NAMES, "covered")
+# All that a result calls its own, dims too: no input may have one of these names.
+NAMES = (
+    *_FIRST,
+    *(name + end for end in (SINGLE_TASK, CLIMATOLOGY) for name in _LONG_NAMES),
+    "quantile",
+    "coverage",
+)
 
 
 def covered(pit: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Tell whether values lie within the central intervals of each level: (levels, m)."""
+    """Tell whether values lie within the central intervals of each coverage: (coverages, m)."""
     return np.abs(2.0 * pit - 1.0) <= np.array(LEVELS)[:, None]
 
 
@@ -72,12 +80,11 @@ def to_dataset(
         if end == MODEL:
             inside = {"long_name": "whether the central interval holds the value"}
             columns["quantiles"] = (("quantile",), joined.quantiles, dict(variable.attrs))
-            columns["covered"] = (("level",), covered(joined.pit), inside)
-    dim, coords = observations.labels(own, [*columns, "quantile", "level"])
-    first = ("observed", "fold", "quantiles", "median", "pit", "crps", "log_score", "covered")
-    names = [*first, *(n for n in columns if n not in first)]
+            columns["covered"] = (("coverage",), covered(joined.pit), inside)
+    dim, coords = observations.labels(own, NAMES)
+    names = [*_FIRST, *(n for n in columns if n not in _FIRST)]
     return xr.Dataset(
         {n: ((*columns[n][0], dim), columns[n][1], columns[n][2]) for n in names},
-        coords={**coords, "quantile": levels, "level": list(LEVELS)},
+        coords={**coords, "quantile": levels, "coverage": list(LEVELS)},
         attrs=dict(attrs),
     )

@@ -20,7 +20,7 @@ _KINDS = {"sites": "random sites", "time": "spans of time", "given": "given"}
 def skill(
     crps: npt.ArrayLike, reference: npt.ArrayLike, folds: npt.ArrayLike
 ) -> tuple[float, float]:
-    """Return the skill 1 - CRPS / CRPS of a reference, and its standard error.
+    """Return the skill 1 - CRPS / CRPS of a reference, and its standard error; NaN of one fold.
 
     The error is paired: of the differences between the two at the same values. Values of one fold
     are taken for one: they are predicted from the same data, and near each other they err alike.
@@ -39,6 +39,8 @@ def skill(
     # How each value moves the ratio, summed over folds: the linearised ratio of two means.
     _, cluster = np.unique(np.asarray(folds), return_inverse=True)
     moved = np.bincount(cluster, (own - ratio * other) / other.mean()) / own.size
+    if moved.size == 1:  # nothing to compare it with
+        return float(1.0 - ratio), float("nan")
     error = np.sqrt(moved.size / (moved.size - 1) * np.sum(moved**2))
     return float(1.0 - ratio), float(error)
 
@@ -57,7 +59,8 @@ def format_validation(result: xr.Dataset) -> str:
         For the model and its references: the mean absolute error and the root mean square error of
         the median and the mean CRPS, in the variable's units, and how many values lie within the
         central 50, 80, 90 and 95 %. Then the skill in CRPS against each reference, with paired
-        standard errors: folds are taken for independent, values of one fold are not.
+        standard errors: folds are taken for independent, values of one fold are not. One fold
+        alone has no standard error.
     """
     needed = {"observed", "fold", *(n + CLIMATOLOGY for n in ("median", "pit", "crps"))}
     if not isinstance(result, xr.Dataset) or not needed <= set(result.data_vars):
@@ -67,13 +70,14 @@ def format_validation(result: xr.Dataset) -> str:
     attrs = result.attrs
     units = result["observed"].attrs.get("units", "")
     folds = np.unique(result["fold"].values).size
+    counted = "1 fold" if folds == 1 else f"{folds} folds"
     kind = _KINDS.get(attrs.get("folds", ""), attrs.get("folds", ""))
     beside = ""
     if attrs.get("secondary"):
         beside = f"; at withheld places {attrs['secondary']} are "
         beside += "known" if attrs.get("secondaries") == "keep" else "withheld too"
     lines = [
-        f"{attrs.get('primary', '')}: {observed.size} values in {folds} folds ({kind})"
+        f"{attrs.get('primary', '')}: {observed.size} values in {counted} ({kind})"
         + (f", buffer {attrs['buffer']}" if "buffer" in attrs else ""),
         f"  parameters {attrs.get('parameters', '')}{beside}",
         "  {:12} {:>9} {:>9} {:>9} {:>6} {:>6} {:>6} {:>6}".format(
@@ -94,5 +98,6 @@ def format_validation(result: xr.Dataset) -> str:
         )
     for end in reversed(ends[1:]):
         value, error = skill(result["crps"], result[f"crps{end}"], result["fold"])
-        lines.append(f"  skill against {_NAMES[end]:12} {value:+.3f} (standard error {error:.3f})")
+        beside = "" if np.isnan(error) else f" (standard error {error:.3f})"
+        lines.append(f"  skill against {_NAMES[end]:12} {value:+.3f}{beside}")
     return "\n".join(lines)
