@@ -20,6 +20,7 @@ from test_state import Logistic, RationalQuadratic
 
 import xcopula
 from xcopula.errors import ModelFormatError
+from xcopula.model.conditioning import with_rows
 from xcopula.solvers import Neighbours
 
 DATA = Path(__file__).parents[1] / "data"
@@ -161,6 +162,20 @@ def test_a_file_of_schema_1():
     for name, values in expected.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-10, atol=0.0)
     assert model.variables[0].attrs["long_name"] == "cadmium concentration in topsoil"
+
+
+def test_a_file_of_schema_1_with_new_data():
+    """It does not say where its values stood: results stand on `observation`, all of them."""
+    model = xcopula.load(DATA / "schema-1.nc")
+    assert model.observations.origins == ()
+    known = model.observations.sample.sizes[0]
+    places = {"x": ("site", [2.01, 3.02]), "y": ("site", [2.03, 3.04])}
+    more = model.condition(xr.Dataset({"Cd": ("site", [1.0, 2.0])}, places))
+    assert more.observations.origins == ()
+    assert more.loo()["crps"].sizes == {"observation": known + 2}
+    some = with_rows(model, np.arange(0, model.observations.sample.size, 2))
+    assert some.observations.origins == ()
+    assert some.loo()["crps"].sizes == {"observation": (known + 1) // 2}
 
 
 class TestArguments:

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from xcopula.errors import ModelFormatError
 from xcopula.model.notation import Arrays, Place, checksum, dumps, is_safe, note, recall, safe_names
@@ -95,6 +96,17 @@ class TestNote:
         assert arrays.put(LONG + 1.0, place(("V",), 2))["at"] == "/g/V_2"
         assert arrays.put(LONG, place(("w",), 2), once=False)["at"] == "/g/w"
         assert list(arrays.groups["/g"]) == ["v", "V_2", "w"]
+
+    def test_a_dim_of_another_size_gets_another_name(self):
+        """Arrays of one size share a dim, those of another do not."""
+        arrays = Arrays()
+        for k, size in enumerate((20, 30, 20, 30, 40)):
+            arrays.put(np.arange(size) + k, Place("/g", "a", ("knot",), {}))
+        arrays.put(np.zeros((30, 50)), Place("/g", "b", ("knot", "other"), {}))
+        dims = [v.dims for v in arrays.groups["/g"].values()]
+        one = [("knot",), ("knot_2",), ("knot",), ("knot_2",), ("knot_3",)]
+        assert dims == [*one, ("knot_2", "other")]
+        assert xr.Dataset(arrays.groups["/g"]).sizes["knot_3"] == 40
 
 
 class TestRecall:

@@ -178,6 +178,23 @@ def within(*path: Any) -> Callable[[Any, Any], None]:
 COVARIANCE = ("process", "covariance")
 LAW = ("process", "marginals", "items", 0)
 SYSTEM = ("observations", "coordinates")
+# Within the origins: the first piece of the first variable.
+PIECE = (0, "items", 0)
+SHORT = {"class": "array", "dtype": "i8", "shape": [2], "values": [0, 1]}
+
+
+@pytest.fixture(scope="module")
+def spread():
+    """A model of a small raster: x and y are kept on their dims, the code at each value."""
+    values = np.random.default_rng(0).normal(size=(4, 6))
+    places = {"x": ("col", np.arange(6.0)), "y": ("row", np.arange(4.0))}
+    codes = {"code": (("row", "col"), np.arange(24).reshape(4, 6))}
+    data = xr.Dataset({"metal": (("row", "col"), values)}, places | codes)
+    model = xcopula.fit(data, "metal", coords=["x", "y"], **QUICK)
+    ((origin,),) = model.observations.origins
+    assert [(k.name, k.each) for k in origin.labels] == [("x", False), ("y", False), ("code", True)]
+    assert from_tree(to_tree(model), {}).loo().sizes == {"observation": 24}
+    return model
 
 
 class TestTypes:
@@ -252,6 +269,34 @@ class TestTypes:
         refused(
             model, lambda s: within("observations", "rows", 0, "values")(s, short), "one length"
         )
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            ((), [{"class": "tuple", "items": []}] * 2),
+            ((), [{"class": "tuple", "items": []}]),
+            ((0, "items"), []),
+            ((*PIECE, "dims", "items"), []),
+            ((*PIECE, "dims", "items"), ["row", "row"]),
+            ((*PIECE, "shape", "items"), [4, 6, 1]),
+            ((*PIECE, "shape", "items"), [4, 5]),
+            ((*PIECE, "shape", "items"), [-4, -6]),
+            ((*PIECE, "shape", "items"), [4, 2**64]),
+            ((*PIECE, "places"), SHORT),
+            ((*PIECE, "places"), SHORT | {"shape": [24], "values": [24] * 24}),
+            ((*PIECE, "places"), SHORT | {"shape": [24], "values": [-1] * 24}),
+            ((*PIECE, "places"), SHORT | {"shape": [4, 6], "values": [0] * 24}),
+            ((*PIECE, "labels", "items", 0, "dims", "items"), ["nowhere"]),
+            ((*PIECE, "labels", "items", 0, "dims", "items"), []),
+            ((*PIECE, "labels", "items", 0, "values"), SHORT),
+            ((*PIECE, "labels", "items", 2, "values"), SHORT),
+        ],
+        ids=str,
+    )
+    def test_origins_that_are_not_those_of_the_values(self, spread, path, value):
+        """They would fail when results are labelled."""
+        whole = ("observations", "origins", "items", *path)
+        refused(spread, lambda s: within(*whole)(s, value), "do not fit each other")
 
     def test_a_design_without_end(self, sloped):
         """A polynomial of a huge degree is not written out."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import netCDF4  # noqa: F401 - its import warns with some versions of numpy
 import numpy as np
 import pytest
 import xarray as xr
+from test_state import Logistic
 
 import xcopula
 
@@ -117,6 +120,32 @@ class TestRefused:
         lazy = xcopula.fit(sites, "metal", compute=False)
         with pytest.raises(AttributeError, match=r"no 'save'.*`model = model\.compute\(\)`"):
             lazy.save(tmp_path / "model.nc")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tabled(Logistic):
+    """A law of one's own with arrays: two whose names a file does not take, two of other laws."""
+
+    _low: Any = None
+    _high: Any = None
+    x: Any = None
+    z: Any = None
+
+    def with_theta(self, theta):
+        """Return the law with other parameters."""
+        location, log_scale = map(float, theta)
+        return dataclasses.replace(self, location=location, log_scale=log_scale)
+
+
+def test_arrays_of_a_law_of_one_s_own_have_any_length(sites, tmp_path):
+    """Dims are shared where the sizes agree, and only there."""
+    law = Tabled(1.5, -1.0, *(np.arange(float(n)) for n in (20, 30, 40, 50)))
+    options = {"method": "full", "kernels": "matern32", "restarts": 0}
+    model = xcopula.fit(sites, "metal", marginals=law, **options)
+    path = model.save(tmp_path / "model.nc")
+    again = xcopula.load(path, laws={"Tabled": Tabled}).marginals[0]
+    for name in ("_low", "_high", "x", "z"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(law, name))
 
 
 def test_long_arrays_are_compressed(triple, tmp_path, monkeypatch):

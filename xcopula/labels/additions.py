@@ -20,6 +20,7 @@ from xcopula.labels.entries import Entries, find_entries
 from xcopula.labels.fields import attach_fields
 from xcopula.labels.georeference import georeferenced
 from xcopula.labels.observations import Observations, Variable, check_positions, number
+from xcopula.labels.origin import take_origins
 from xcopula.labels.rows import Rows, place_of, read_rows
 from xcopula.labels.sites import find_sites
 from xcopula.labels.variables import Data, names_in, pick, without_idle
@@ -205,9 +206,10 @@ def select(observations: Observations, rows: IntArray) -> Observations:
         rows[(rows >= sample.offsets[i]) & (rows < sample.offsets[i + 1])] - sample.offsets[i]
         for i in range(sample.tasks)
     ]
+    pieces = zip(observations.origins, parts, strict=True) if observations.origins else ()
     return replace(
         observations,
         positions=observations.positions[rows],
         sample=sample.take(rows),
-        origins=tuple(observations.rows_of(i).take(own).origins for i, own in enumerate(parts)),
+        origins=tuple(take_origins(origins, own) for origins, own in pieces),
     )

@@ -70,12 +70,16 @@ class Rows:
         )
 
     def followed_by(self, other: Rows) -> Rows:
-        """Return these and then others of the same variable."""
+        """Return these and then others of the same variable.
+
+        Where they stood is known of all of them, or of none.
+        """
+        known = self.origins and other.origins
         return Rows(
             np.concatenate([self.positions, other.positions]),
             np.concatenate([self.values, other.values]),
             np.concatenate([self.covariates, other.covariates]),
-            (*self.origins, *other.origins),
+            (*self.origins, *other.origins) if known else (),
             self.fields,
         )
 

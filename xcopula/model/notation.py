@@ -7,11 +7,12 @@ text refers to by its path, dtype, shape and checksum.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ class Arrays:
     def put(self, values: npt.NDArray[Any], place: Place, *, once: bool = True) -> dict[str, Any]:
         """Keep an array, under the next free name if its own is taken; return what refers to it.
 
+        A dim that the group has with another size gets the next name as well.
         With ``once``, an array that is in the group already, to the last bit, is not kept again.
         """
         values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
@@ -61,7 +63,9 @@ class Arrays:
             variables = self.groups.setdefault(place.group, {})
             free = _free(place.name, variables)
             stored = values.astype(np.int8) if values.dtype.kind == "b" else values
-            variables[free] = xr.Variable(place.dims, stored, dict(place.attrs))
+            sizes = {d: n for v in variables.values() for d, n in v.sizes.items()}
+            dims = [_dim(*each, sizes) for each in zip(place.dims, values.shape, strict=True)]
+            variables[free] = xr.Variable(dims, stored, dict(place.attrs))
             self._known[key] = f"{place.group}/{free}"
         shape = list(values.shape)
         at = self._known[key]
@@ -78,6 +82,12 @@ def _free(name: str, taken: Iterable[str]) -> str:
     used = {other.casefold() for other in taken}
     candidates = (name, *(f"{name}_{k}" for k in range(2, len(used) + 3)))
     return next(each for each in candidates if each.casefold() not in used)
+
+
+def _dim(name: str, size: int, sizes: Mapping[Hashable, int]) -> str:
+    """Return the name of a dim, or with a number where it has another size."""
+    candidates = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(2)))
+    return next(each for each in candidates if sizes.get(each, size) == size)
 
 
 def safe_names(names: Iterable[str], otherwise: str) -> list[str]:

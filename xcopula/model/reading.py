@@ -187,6 +187,7 @@ def _check(model: CopulaModel) -> None:
         and all(hasattr(kernel, "profile") for kernel in covariance.kernels)
         and hasattr(model.solver, "condition")
         and not isinstance(model.solver, Method)
+        and _is_placed(model.observations)
     )
     if not whole:
         raise ModelFormatError("The parts of the model do not fit each other.")
@@ -202,3 +203,31 @@ def _is_whole(law: Marginal) -> bool:
     count, degree = len(law.design.fields), law.design.degree
     columns = math.comb(count + degree, count) - 1  # a list of them could be endless
     return law.coefficients.shape == (columns,) and _is_whole(law.base)
+
+
+def _is_placed(observations: Observations) -> bool:
+    """Tell whether the origins, if there are any, say of each value where it stood."""
+    origins = observations.origins
+    counts = [sum(piece.places.size for piece in own) for own in origins]
+    known = not origins or counts == list(observations.sample.sizes)
+    return known and all(_has_room(piece) for own in origins for piece in own)
+
+
+def _has_room(origin: Origin) -> bool:
+    """Tell whether places and labels lie within the dims of the data."""
+    places, size = origin.places, math.prod(origin.shape)
+    sizes = dict(zip(origin.dims, origin.shape, strict=False))
+    return (
+        len(sizes) == len(origin.dims) == len(origin.shape)
+        and all(n >= 0 for n in origin.shape)
+        and size <= np.iinfo(np.int64).max  # more cannot be counted
+        and places.ndim == 1
+        and places.dtype == np.int64
+        and bool(((places >= 0) & (places < size)).all())
+        and all(
+            label.values.shape == places.shape
+            if label.each
+            else label.values.shape == tuple(sizes.get(d, -1) for d in label.dims)
+            for label in origin.labels
+        )
+    )
