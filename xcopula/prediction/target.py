@@ -99,7 +99,8 @@ def find_cells(
         _check_groups(variable.fields, fields)
     wanted = wanted.expand_dims([d for d in single if d not in wanted.dims])
     pairs = zip(coordinates.axes, sought, strict=True)
-    lacking = check_dates(variable.dates, target, variable.name)
+    used = {*sources, *(c.name for c in sought)}
+    lacking = check_dates(variable.dates, target, variable.name, used)
     return Cells(
         coordinates=[_ordered(a, dims) for a in axes],
         mask=_ordered(wanted, dims),
