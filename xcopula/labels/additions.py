@@ -82,7 +82,7 @@ def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
         outside = [f.name for f in fields if f.source not in system.names]
         array = attach_fields(name, arrays[name], outside, data)
         used = [f.source for f in fields]
-        arrays[name] = without_idle(array, list(system.names), used)
+        arrays[name] = without_idle(array, list(system.names), inputs)
     found = find_entries(arrays)
     read, variables = {}, list(observations.variables)
     for name, i in tasks.items():
@@ -93,10 +93,10 @@ def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
             check_positions(system, read[i].positions)
             sources = [f.source for f in variable.fields]
             found_as = system.search(entries.labels, f"Variable {name!r}", ignore=sources)
-            used = {*sources, *(str(c.name) for c in found_as)}
+            inputs = {*sources, *(str(c.name) for c in found_as)}
             if same_date:
-                check_dates(variable.dates, entries.labels, name, used, "The new data have")
-            variables[i] = replace(variable, dates=common_dates(entries.labels, used))
+                check_dates(variable.dates, entries.labels, name, inputs, "The new data have")
+            variables[i] = replace(variable, dates=common_dates(entries.labels, inputs))
     if not read:
         raise ValueError(f"The new data have no value of {list(tasks)}: all are NaN.")
     return New(read, tuple(variables))

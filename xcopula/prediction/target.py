@@ -106,8 +106,24 @@ def find_cells(
         mask=_ordered(wanted, dims),
         fields=[_ordered(f, dims) for f in fields],
         dims=dims,
-        kept=_kept(target, dims, variable.name, pairs).assign_coords(lacking),
+        kept=_kept(target, dims, variable.name, pairs).assign_coords(_dates(lacking, single, dims)),
     )
+
+
+def _dates(
+    lacking: Mapping[Hashable, xr.DataArray],
+    single: Sequence[Hashable],
+    dims: tuple[Hashable, ...],
+) -> dict[Hashable, xr.DataArray]:
+    """Return dates as coordinates of a result: along the dim of that name, if its length is one.
+
+    A longer dim of that name counts the cells, and one date is no label of them.
+    """
+    return {
+        name: date.expand_dims(name) if name in single else date
+        for name, date in lacking.items()
+        if name in single or name not in dims
+    }
 
 
 def _kept(
