@@ -82,7 +82,7 @@ def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
         outside = [f.name for f in fields if f.source not in system.names]
         array = attach_fields(name, arrays[name], outside, data)
         used = [f.source for f in fields]
-        arrays[name] = without_idle(array, list(system.names), inputs)
+        arrays[name] = without_idle(array, list(system.names), used)
     found = find_entries(arrays)
     read, variables = {}, list(observations.variables)
     for name, i in tasks.items():
