@@ -96,6 +96,12 @@ class TestPrediction:
         """It is the target's own, and stays."""
         assert float(model.predict(grid.assign_coords(time=3.0))["time"]) == 3.0
 
+    def test_an_input_is_no_date(self):
+        """The times of the target are not taken for a date of the data that it lacks."""
+        data = xr.Dataset({"v": ("time", TEN)}, {"time": DAY + np.arange(10) * (LATER - DAY)})
+        model = xcopula.fit(data.assign_coords(reftime=DAY), "v", marginals="normal", **FIXED)
+        assert model.predict(data)["reftime"].values == DAY
+
     def test_lazily_too(self, grid):
         """A fit that has not run yet knows the date of its data."""
         lazy = xcopula.fit(dated(DAY), "v", marginals="normal", compute=False, **FIXED)

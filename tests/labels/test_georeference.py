@@ -287,6 +287,14 @@ class TestTables:
         with pytest.raises(CoordinateError, match=r"one level in its index, found 3.*reset_index"):
             from_table(deep)
 
+    @pytest.mark.parametrize(("name", "crs"), [("x", SWISS), ("y", SWISS), ("lat", 4326)])
+    def test_an_index_with_the_name_of_a_coordinate(self, frame, name, crs):
+        """It would hide the place; other names of the kind do not."""
+        table = frame.to_crs(crs)
+        with pytest.raises(CoordinateError, match=f"called '{name}'. Rename the index"):
+            from_table(table.rename_axis(name))
+        assert from_table(table.rename_axis("site")).sizes == {"site": SIZE}
+
     def test_anything_else_passes(self, monkeypatch):
         """Also where geopandas was never imported."""
         assert from_table(3) == 3

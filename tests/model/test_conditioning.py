@@ -254,12 +254,28 @@ class TestErrors:
         options = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
         fitted = xcopula.fit(days[0], "metal", coords=["x", "y"], **options)
         moved = days[1].assign_coords(x=(days[1]["x"] + 9.0).assign_attrs(sites["x"].attrs))
-        with pytest.raises(CoordinateError, match=r"is of 2024-05-02.*'time'.*Use `with_only`"):
+        with pytest.raises(CoordinateError, match=r"new data have the date 2024-05-02.*with_only"):
             fitted.condition(moved)
         other = fitted.with_only(days[1])
         assert other.predict(grid)["time"].values == np.datetime64("2024-05-02", "ns")
         same = moved.assign_coords(time=days[0]["time"])
         assert fitted.condition(same).observations.sample.size == 80
+
+    def test_dates_are_compared_as_those_of_a_target(self, sites):
+        """By their names, for each station, to a millisecond; others do not matter."""
+        day, later = np.datetime64("2024-05-01", "ns"), np.datetime64("2025-05-01", "ns")
+        options = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+        dated = sites.assign_coords(time=day, reftime=day - np.timedelta64(1, "D"))
+        fitted = xcopula.fit(dated, "metal", coords=["x", "y"], **options)
+        moved = dated.assign_coords(x=(sites["x"] + 9.0).assign_attrs(sites["x"].attrs))
+        dim, size = sites["metal"].dims[0], sites["metal"].size
+        days = np.where(np.arange(size) > 0, later, day)
+        mixed = moved.assign_coords(time=dated["reftime"], reftime=dated["time"])
+        for other in (moved.assign_coords(time=(dim, days)), mixed):
+            with pytest.raises(CoordinateError, match="The new data have the date"):
+                fitted.condition(other)
+        near = moved.assign_coords(time=day + np.timedelta64(1, "us"), analysis=later)
+        assert fitted.condition(near).observations.sample.size == 80
 
     def test_with_only_needs_every_variable(self, model, sites):
         """A task without a value is no task."""

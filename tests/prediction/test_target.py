@@ -156,6 +156,19 @@ class TestDimsBeyondTheModel:
         assert masked.dims == ("quantile", "time", "y", "x")
         assert int(masked.isnull().sum()) == 3 * 6 * int((grid["x"] <= 1.0).sum())
 
+    def test_a_date_that_is_dropped_is_that_of_the_model(self):
+        """Along its dim if it has one entry; a dim that counts cells has no labels."""
+        when = np.datetime64("2020-03-01", "ns")
+        x = np.arange(6.0)
+        data = xr.Dataset({"v": (("time", "x"), np.sin(x)[None])}, {"time": [when], "x": x})
+        model = xcopula.fit(data, "v", marginals="normal", **FIXED)
+        found = model.predict(data.drop_vars("time"))["v"]
+        assert found["time"].dims == ("time",)
+        assert (found["time"].values == [when]).all()
+        np.testing.assert_array_equal(found, model.predict(data)["v"])
+        track = xr.Dataset(coords={"x": ("time", x)})
+        assert "time" not in model.predict(track).coords
+
 
 class TestMask:
     def test_by_name_or_given(self, grid, metal):

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.units import conversion, units_of
-from xcopula.labels.dates import common_dates
+from xcopula.labels.dates import check_dates, common_dates
 from xcopula.labels.entries import Entries, find_entries
 from xcopula.labels.fields import attach_fields
 from xcopula.labels.georeference import georeferenced
@@ -46,10 +45,18 @@ class Joined(NamedTuple):
     replaced: int
 
 
-def read_new(data: Data, observations: Observations) -> New:
+def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
     """Read new values of the variables of a model, by the number of the task.
 
     Variables that the data do not have, or that have no value in them, are not there.
+
+    Parameters
+    ----------
+    data : Dataset, mapping of DataArrays or GeoDataFrame
+    observations : Observations
+        Those of the model.
+    same_date : bool
+        Whether another date than that of a model without time is refused.
 
     Raises
     ------
@@ -58,7 +65,7 @@ def read_new(data: Data, observations: Observations) -> New:
     ValueError
         If there is no value, or a variable has infinities, or other units than the model.
     CoordinateError, FieldError
-        As in a fit; also if a group does not occur in the training data.
+        As in a fit; also if a group does not occur in the training data, or the date is another.
     """
     data = georeferenced(data)
     there = names_in(data)
@@ -85,7 +92,11 @@ def read_new(data: Data, observations: Observations) -> New:
         if entries.values.size:
             read[i] = read_rows(entries, variable.fields, system)
             check_positions(system, read[i].positions)
-            inputs = {*system.names, *(f.source for f in variable.fields)}
+            sources = [f.source for f in variable.fields]
+            found_as = system.search(entries.labels, f"Variable {name!r}", ignore=sources)
+            inputs = {*sources, *(str(c.name) for c in found_as)}
+            if same_date:
+                check_dates(variable.dates, entries.labels, name, inputs, "The new data have")
             variables[i] = replace(variable, dates=common_dates(entries.labels, inputs))
     if not read:
         raise ValueError(f"The new data have no value of {list(tasks)}: all are NaN.")
@@ -107,32 +118,14 @@ def _check_units(entries: Entries, variable: Variable) -> None:
         )
 
 
-def _check_dates(observations: Observations, given: New) -> None:
-    """Refuse values of another date than those of a model that has no time."""
-    for i in given.rows:
-        known, found = observations.variables[i], given.variables[i]
-        days = {axis.epoch for axis in known.dates}
-        others = [axis for axis in found.dates if days and axis.epoch not in days]
-        if others:
-            raise CoordinateError(
-                f"Variable {known.name!r} is of {others[0].epoch} ({others[0].name!r}) in the new "
-                f"data, but all its values in the model are of {min(days)}, and the model has no "
-                "time. Use `with_only` to put the new date in place of the old one, or fit on data "
-                "of several dates."
-            )
-
-
 def join(observations: Observations, given: New, *, replacing: bool) -> Joined:
     """Add new values to observations.
 
     Raises
     ------
-    CoordinateError
-        If they are of another date than those of a model that has no time.
     ValueError
         If a variable has a value at the same site already, unless ``replacing``, or two new ones.
     """
-    _check_dates(observations, given)
     new = given.rows
     rows = [observations.rows_of(i) for i in range(observations.sample.tasks)]
     both = [r.followed_by(new[i]) if i in new else r for i, r in enumerate(rows)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -15,6 +16,12 @@ __all__ = ["check_dates", "common_dates", "date_of"]
 
 # Dates nearer than this are the same, in days: a millisecond.
 _SAME = 1.0 / 86_400e3
+
+# What has another date, and what to do about it.
+_ADVICE = {
+    "The target has": "Drop it with `target.drop_vars({!r})` to predict for the date of the model",
+    "The new data have": "Use `with_only` to put the new date in place of the old one",
+}
 
 
 def common_dates(labels: xr.Dataset | xr.DataArray, used: Collection[str]) -> tuple[Axis, ...]:
@@ -54,35 +61,51 @@ def date_of(axis: Axis) -> xr.DataArray:
 
 
 def check_dates(
-    dates: Sequence[Axis], target: xr.Dataset | xr.DataArray, variable: str
+    dates: Sequence[Axis],
+    labels: xr.Dataset | xr.DataArray,
+    variable: str,
+    used: Collection[Hashable] = (),
+    what: Literal["The target has", "The new data have"] = "The target has",
 ) -> dict[Hashable, xr.DataArray]:
-    """Refuse a target of another date than the observations, and return the dates that it lacks.
+    """Refuse another date than that of the observations, and return the dates that are lacking.
 
     A date is looked for by its name; if each side has just one, the name does not matter.
+
+    Parameters
+    ----------
+    dates : sequence of Axis
+        Of the observations; see :func:`common_dates`.
+    labels : Dataset or DataArray
+        A target, or the coordinates of new data.
+    variable : str
+        Whose observations they are.
+    used : collection of hashable
+        Coordinates among the labels that are inputs of the model, or fields of the law.
+    what : str
+        How a message begins.
 
     Raises
     ------
     CoordinateError
-        If the target has another date, or several.
+        If there is another date, or several.
     """
     lacking: dict[Hashable, xr.DataArray] = {}
-    times = _times(target) if dates else []
+    times = [n for n in _times(labels) if n not in used] if dates else []
     for axis in dates:
         name = axis.name if axis.name in times else ""
         if not name and len(times) == len(dates) == 1:
             (name,) = times
         if not name:
-            if axis.name not in target.coords:
+            if axis.name not in labels.coords:
                 lacking[axis.name] = date_of(axis)
             continue
-        days = np.atleast_1d(axis.read(target[name]).values).ravel()
+        days = np.atleast_1d(axis.read(labels[name]).values).ravel()
         if days.size and np.abs(days).max() > _SAME:
             other = axis.decode(days[np.argmax(np.abs(days)), None])[0]
             raise CoordinateError(
-                f"The target has the date {_shown(other)} ({name!r}), but all observations of "
+                f"{what} the date {_shown(other)} ({name!r}), but all observations of "
                 f"{variable!r} are of {_shown(axis.decode(np.zeros(1))[0])}, and the model has no "
-                f"time. Drop it with `target.drop_vars({name!r})` to predict for the date of the "
-                "model, or fit on data of several dates."
+                f"time. {_ADVICE[what].format(name)}, or fit on data of several dates."
             )
     return lacking
 

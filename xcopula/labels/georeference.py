@@ -65,7 +65,8 @@ def georeferenced(data: Any, crs: Any = None) -> Any:
     Raises
     ------
     CoordinateError
-        If ``crs`` is none, or the data say otherwise, or a geometry is no point.
+        If ``crs`` is none, or the data say otherwise, or a geometry is no point, or the name of a
+        coordinate that it gives is taken.
     """
     data = from_table(data)
     given = None if crs is None else Projection.of(crs)
@@ -126,7 +127,13 @@ def _with_points(
     name: str,
     projection: Projection | None = None,
 ) -> Part:
-    """Return data with the coordinates of their points, unless they have these already."""
+    """Return data with the coordinates of their points, unless they have both already.
+
+    Raises
+    ------
+    CoordinateError
+        If a geometry is no point, or something else has the name of one of the coordinates.
+    """
     import shapely
 
     others = {str(g.geom_type) for g in points.flat if g is not None} - {"Point"}
@@ -137,8 +144,15 @@ def _with_points(
         )
     projection = projection or find_projection(part)
     names = list(_GLOBE if projection is not None and projection.geographic else _AXES)
-    if any(n in part.coords or n in part.dims for n in names):
+    if all(n in part.coords for n in names):
         return part
+    taken = [n for n in names if n in part.coords or n in part.dims]
+    if taken:
+        raise CoordinateError(
+            f"The points of {name!r} become the coordinates {names}, but the data have an index, "
+            f"a dim or a coordinate called {taken[0]!r}. Rename the index, as in "
+            f"`frame.rename_axis('site')`, or `ds.rename({taken[0]}='site')`."
+        )
     numbers = (shapely.get_x(points), shapely.get_y(points))
     return part.assign_coords(
         {

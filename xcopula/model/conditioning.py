@@ -56,7 +56,7 @@ class Since(NamedTuple):
 def condition(model: CopulaModel, new: Data, *, replacing: bool) -> CopulaModel:
     """Return a model with more observations; see :meth:`CopulaModel.condition`."""
     replacing = check_flag("replace", replacing)
-    found = read_new(new, model.observations)
+    found = read_new(new, model.observations, same_date=True)
     _check_values(model, found.rows)
     joined = join(model.observations, found, replacing=replacing)
     before = _since(model)
@@ -69,7 +69,7 @@ def condition(model: CopulaModel, new: Data, *, replacing: bool) -> CopulaModel:
 
 def with_only(model: CopulaModel, data: Data) -> CopulaModel:
     """Return a model with other observations alone; see :meth:`CopulaModel.with_only`."""
-    found = read_new(data, model.observations)
+    found = read_new(data, model.observations, same_date=False)
     _check_values(model, found.rows)
     since = Since(_since(model).fitted, other=True)
     return _with(model, renumber(model.observations, found), since)

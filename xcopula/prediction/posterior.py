@@ -47,7 +47,8 @@ class Posterior:
     alone.
 
     Quantiles have the name of the variable. Every other result has a name that says what it is,
-    such as ``Cd_median`` or ``Cd_exceedance``, so that ``xr.merge`` takes them together.
+    such as ``Cd_median`` or ``Cd_exceedance``, so that ``xr.merge`` takes them together, if they
+    are of one threshold. Those of several are asked for at once, as in ``exceedance([1.0, 2.0])``.
 
     Attributes
     ----------

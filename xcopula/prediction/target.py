@@ -99,14 +99,31 @@ def find_cells(
         _check_groups(variable.fields, fields)
     wanted = wanted.expand_dims([d for d in single if d not in wanted.dims])
     pairs = zip(coordinates.axes, sought, strict=True)
-    lacking = check_dates(variable.dates, target, variable.name)
+    used = {*sources, *(c.name for c in sought)}
+    lacking = check_dates(variable.dates, target, variable.name, used)
     return Cells(
         coordinates=[_ordered(a, dims) for a in axes],
         mask=_ordered(wanted, dims),
         fields=[_ordered(f, dims) for f in fields],
         dims=dims,
-        kept=_kept(target, dims, variable.name, pairs).assign_coords(lacking),
+        kept=_kept(target, dims, variable.name, pairs).assign_coords(_dates(lacking, single, dims)),
     )
+
+
+def _dates(
+    lacking: Mapping[Hashable, xr.DataArray],
+    single: Sequence[Hashable],
+    dims: tuple[Hashable, ...],
+) -> dict[Hashable, xr.DataArray]:
+    """Return dates as coordinates of a result: along the dim of that name, if its length is one.
+
+    A longer dim of that name counts the cells, and one date is no label of them.
+    """
+    return {
+        name: date.expand_dims(name) if name in single else date
+        for name, date in lacking.items()
+        if name in single or name not in dims
+    }
 
 
 def _kept(
