@@ -136,3 +136,18 @@ def test_cells_have_an_expected_time(monkeypatch):
         (9.0, 10, 40, 6.0),
         (15.0, 40, 40, 0.0),
     ]
+
+
+def test_what_is_left_of_an_estimate(monkeypatch):
+    """Steps tell it while there is something left; what has ended tells nothing of it."""
+    clock = iter([0.0, 1.0, 4.0, 5.0, 11.0, 12.0])
+    monkeypatch.setattr("xcopula.progress.run.time.monotonic", lambda: next(clock))
+    heard = []
+    run = Run("fit", heard.append)
+    run.tell("fit", "begin")
+    run.expect(10.0)
+    run.tell("law", "begin", names=("Cd",), label="gamma")
+    run.tell("law", "end", names=("Cd",), label="gamma")
+    run.tell("pair", "go", names=("Cd", "Ni"))
+    assert [e.expected for e in heard] == [None, 6.0, None, None]
+    assert "about 0:06 to go" in str(heard[1])

@@ -110,10 +110,11 @@ def check_cost(
     kernels: Sequence[Kernel | None],
     laws: Sequence[Law | None],
     structures: int = 1,
-) -> None:
+) -> Estimate:
     """Refuse a fit that would take more memory than there is, or more time than was allowed.
 
-    Kernels and laws are those that were asked for of each variable; None is to be chosen.
+    Kernels and laws are those that were asked for of each variable; None is to be chosen. Returns
+    the estimate.
 
     Raises
     ------
@@ -133,7 +134,7 @@ def check_cost(
     )
     memory = machine_memory()
     if max_hours is None or (cost.bytes < MEMORY_SHARE * memory and cost.hours <= max_hours):
-        return
+        return cost
     pairs = "method='transductive', which takes variables in pairs"
     advice = []
     nearby = Estimate.of(method, SOLVERS["neighbours"], *given)

@@ -85,7 +85,7 @@ def begin(observations: Observations, request: Request) -> Request:
             f"solver={solver.name!r} does not have. Use anchors='auto', or solver='exact' on fewer "
             "data."
         )
-    check_cost(
+    cost = check_cost(
         observations,
         method,
         solver,
@@ -94,6 +94,7 @@ def begin(observations: Observations, request: Request) -> Request:
         request.laws,
         request.structures or 1,
     )
+    run_of(request.ticket).expect(3600.0 * cost.hours)
     fitted: list[Law | None] = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:

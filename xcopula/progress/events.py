@@ -38,7 +38,8 @@ class Event:
     seconds : float
         Since the whole began.
     expected : float, optional
-        Seconds that are still to come, where that can be told: cells take about the same time.
+        Seconds that are still to come, where that can be told: cells take about the same time, and
+        of a fit there is an estimate for one core. None once a fit takes longer than that.
     """
 
     what: str

@@ -40,13 +40,17 @@ class Run:
     ) -> None:
         self.what, self.names, self.total, self.done = what, names, total, 0
         self._listener, self._ended = listener, False
-        self._began = time.monotonic()
+        self._began, self._estimate = time.monotonic(), 0.0
         self._lock = threading.RLock()  # a listener may itself cause an event
 
     @property
     def seconds(self) -> float:
         """Time since it began."""
         return time.monotonic() - self._began
+
+    def expect(self, seconds: float) -> None:
+        """Estimate how long all of it takes: events tell what is left of that, while there is."""
+        self._estimate = seconds
 
     def tell(self, what: str, state: str, **fields: Any) -> None:
         """Tell the listener of an event, if there is one."""
@@ -57,8 +61,11 @@ class Run:
             return
         try:
             if not self._ended:
+                seconds = self.seconds
                 own: dict[str, Any] = {"names": self.names, "done": self.done, "total": self.total}
-                self._listener(Event(what, state, seconds=self.seconds, **(own | fields)))
+                if state in ("begin", "go") and seconds < self._estimate:
+                    own["expected"] = self._estimate - seconds
+                self._listener(Event(what, state, seconds=seconds, **(own | fields)))
         finally:
             self._lock.release()
 
