@@ -192,13 +192,13 @@ class TestCommonTerms:
 
     def test_terms_that_stand_for_all(self, monkeypatch):
         """Candidates compared on a part have about the difference that they have on all."""
-        monkeypatch.setattr(module, "_TERMS", 200)
+        monkeypatch.setattr(module, "TERMS_ALONE", 200)
         alone = Alone(draw(500), PLANE, 1, Neighbours(8))
         assert alone.terms == 200
         candidates = [alone.judge(k, (p := alone.process(k, LAW)), p.join(np.array([-2.0, 1.0])))
                       for k in (M32, SE)]  # fmt: skip
         part = alone.on_common_terms(candidates)
-        monkeypatch.setattr(module, "_TERMS", 10**6)
+        monkeypatch.setattr(module, "TERMS_ALONE", 10**6)
         assert alone.terms is None
         whole = alone.on_common_terms(candidates)
         found, expected = (a.aic - b.aic for a, b in (part, whole))

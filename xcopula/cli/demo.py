@@ -37,9 +37,20 @@ def demo(output: Path, overwrite: bool) -> None:
     from xcopula.storage import check_free, write_figure, write_netcdf
 
     grid_file, map_file = output / "cadmium.nc", output / "cadmium.png"
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(
+            f"The folder {output} cannot be created: {error.strerror}. "
+            "Choose another with --output."
+        ) from None
     for path in (grid_file, map_file):
-        check_free(path, overwrite=overwrite)
+        try:
+            check_free(path, overwrite=overwrite)
+        except OSError as error:
+            if not isinstance(error, FileExistsError):
+                error.add_note("Choose another folder with --output.")
+            raise
 
     import xcopula
 
