@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from xcopula.errors import CostError
 from xcopula.fitting.alone import TERMS_ALONE, VALUES_ALONE
-from xcopula.kernels import KERNELS, Kernel
+from xcopula.fitting.selection import kernels_to_try, laws_to_try
+from xcopula.kernels import Kernel
 from xcopula.labels.observations import Observations
-from xcopula.marginals import MARGINALS, Law, Recipe
+from xcopula.marginals import Law
 from xcopula.methods import METHODS, Method
 from xcopula.solvers import SOLVERS, Sequential, Solver
 from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
@@ -91,15 +92,10 @@ def count_candidates(kernels: Sequence[Kernel | None], laws: Sequence[Law | None
 
     The laws under one kernel, then the other kernels under the best law. None stands for all.
     """
-    counts = []
-    for kernel, law in zip(kernels, laws, strict=True):
-        several = len(list(law.candidates())) if isinstance(law, Recipe) else 1
-        counts.append(
-            (len(MARGINALS) if law is None else several)
-            + (len(KERNELS) if kernel is None else 1)
-            - 1
-        )
-    return counts
+    return [
+        len(laws_to_try(law)) + len(kernels_to_try(kernel)) - 1
+        for kernel, law in zip(kernels, laws, strict=True)
+    ]
 
 
 def check_cost(
