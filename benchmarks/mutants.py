@@ -1238,10 +1238,24 @@ MUTANTS = (
         "jit/test_choice.py::TestPick::test_some_of_every_structure",
     ),
     Mutant(
+        "curvature-damping",
+        "fitting/curvature.py",
+        "if seen < _DAMPING * bend:",
+        "if False:",
+        "fitting/test_curvature.py::test_a_descent_gets_over_where_the_function_bends_downwards",
+    ),
+    Mutant(
+        "curvature-box",
+        "fitting/curvature.py",
+        "free = np.flatnonzero(~((low & (slope > 0.0)) | (high & (slope < 0.0))))",
+        "free = np.flatnonzero(~(low & high))",
+        "fitting/test_curvature.py::test_a_descent_in_a_box_ends_where_another_search_does",
+    ),
+    Mutant(
         "stages-anew",
         "fitting/stages.py",
-        "range(_ROUNDS if anew else 0)",
-        "range(_ROUNDS)",
+        "range(rounds if anew else 0)",
+        "range(rounds)",
         "fitting/test_stages.py::TestNeighboursAnew::test_only_lengths_count",
     ),
     Mutant(

@@ -85,6 +85,7 @@ def test_a_later_stage_replaces_an_earlier_one(whole):
             [np.zeros(2)],
             BOX,
             terms=5,
+            size=5,
             lengths=np.array([0]),
             anew=True,
             whole=whole,

@@ -122,3 +122,11 @@ class TestDescription:
         trials = (LawTrial("gev", -3.0, 0.125), LawTrial("gamma", -2.0, 0.25))
         text = dataclasses.replace(model, law_trials=trials).summary()
         assert text.endswith("\n  leave-one-out CRPS by law of metal: gev 0.125, gamma 0.25")
+
+    def test_which_method_to_take_with_neighbours(self, model):
+        """There both predict alike, and one is fitted faster; with the exact solver nothing is."""
+        from xcopula.solvers import Neighbours
+
+        assert "would predict as well" not in model.summary()
+        by = dataclasses.replace(model, solver=Neighbours(neighbours=10))
+        assert "'transductive' would predict as well, and be fitted faster" in by.summary()

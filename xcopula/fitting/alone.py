@@ -99,6 +99,7 @@ class Alone:
             [process.join(start) for start in starts or starting_points(process.covariance)],
             process.bounds(),
             terms=self.terms,
+            size=self.sample.size,
             lengths=length_parameters(process),
             anew=isinstance(self.solver, Sequential) and self.solver.adapts(process),
             whole=False,

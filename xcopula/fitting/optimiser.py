@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting.curvature import descend, learnt
 
 __all__ = [
     "OPTIMIZERS",
@@ -72,13 +73,14 @@ _SCOUT_ITERATIONS = 15
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where a minimisation ended."""
+    """Where a minimisation ended, and how the function bends there as far as was learnt."""
 
     theta: FloatArray
     value: float
     converged: bool
     message: str
     evaluations: int
+    curvature: FloatArray | None = field(default=None, repr=False, compare=False)
 
 
 def minimise(
@@ -91,22 +93,32 @@ def minimise(
     optimizer: str = "l-bfgs",
     seed: int = 0,
     gain: float = _TOLERANCE,
+    curvature: FloatArray | None = None,
 ) -> Optimum:
     """Minimise in a box; ``progress(iteration, value, theta)`` is called at each iteration.
 
-    Two iterations in a row that gain less than ``gain`` nats are the last.
+    Two iterations in a row that gain less than ``gain`` nats are the last. A search that goes on
+    with the ``curvature`` of another one needs no optimizer.
     Where the function is infinite (a value left its law's support, a matrix was not positive
     definite) the search meets a wall that leads back to the best point so far. A search that met
     nothing but walls has not converged.
     """
     walled = _Walled(objective, start, bounds, progress, gain)
-    result = OPTIMIZERS[optimizer](walled, iterations, seed)
+    # In units of the box, as all that is searched.
+    scale = np.outer(walled.unit, walled.unit)
+    known = None if curvature is None else curvature * scale
+    if known is None:
+        result = OPTIMIZERS[optimizer](walled, iterations, seed)
+    else:
+        result = descend(walled, walled.best, walled.box, known, iterations, walled.report)
     converged, message = bool(result.success), str(result.message)
     if walled.settled:
         converged, message = True, f"two iterations gained less than {walled.gain:g} nats each"
     if not np.isfinite(walled.value):
         converged, message = False, "the likelihood is zero at every point that was tried"
-    return Optimum(walled.theta, walled.value, converged, message, walled.evaluations)
+    found = learnt(walled.points, walled.slopes, known)
+    bends = None if found is None else found / scale
+    return Optimum(walled.theta, walled.value, converged, message, walled.evaluations, bends)
 
 
 def units(bounds: FloatArray) -> FloatArray:
@@ -136,6 +148,10 @@ class _Walled:
         self.box = (bounds - self.start[:, None]) / self.unit[:, None]
         self.value = self.first = np.inf
         self.evaluations = self.iterations = 0
+        # Where each iteration ended, and its slope: what there is to learn of the curvature.
+        self.slope = np.zeros_like(self.start)
+        self.points: list[FloatArray] = []
+        self.slopes: list[FloatArray] = []
         self.expect(gain)
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
@@ -151,7 +167,7 @@ class _Walled:
             if not np.isfinite(self.first):
                 self.first = value
             if value < self.value:
-                self.value, self.theta = value, theta
+                self.value, self.theta, self.slope = value, theta, gradient
             return value - self.first, gradient * self.unit
         if not np.isfinite(self.value):
             return 1e10, np.zeros_like(theta)
@@ -180,6 +196,8 @@ class _Walled:
     def count(self, *_: object) -> None:
         """Count an iteration."""
         self.iterations += 1
+        self.points.append(self.best)
+        self.slopes.append(self.slope * self.unit)
         if self.progress is not None:
             self.progress(self.iterations, self.value, self.theta)
 
@@ -319,4 +337,4 @@ def minimise_from(
     best = min(scouts, key=lambda number: scouts[number].value)
     final = search(scouts[best].theta, _MAX_ITERATIONS, best)
     evaluations = final.evaluations + sum(s.evaluations for s in scouts.values())
-    return Optimum(final.theta, final.value, final.converged, final.message, evaluations)
+    return replace(final, evaluations=evaluations)

@@ -36,16 +36,19 @@ Prepare = Callable[[FloatArray, int | None], Objective]
 
 _log = logging.getLogger("xcopula")
 
-# Length scales that moved by this share have other neighbours; on some terms they are chosen so
-# often at most.
+# Length scales that moved by this share have other neighbours. They are chosen anew so often at
+# most; on some terms, which say less, less often.
 _MOVED = 0.1
-_ROUNDS = 4
-# On some terms two iterations that gain less nats than this are the last; roughly, while neighbours
-# are still to be chosen anew or all terms are to follow. On all terms there are so many steps,
-# until one promises to gain less.
+_ROUNDS, _ROUNDS_ON_SOME = 4, 2
+# On some terms two iterations that gain less nats than this are the last, in nats of these terms:
+# they say no more of the others. Roughly, while neighbours are still to be chosen anew or all terms
+# are to follow. On all terms there are so many steps, until one promises to gain less.
 _ROUGH_GAIN, _PART_GAIN = 0.05, 0.01
 _STEPS = 12
 _GAIN = 0.3
+# A step is a search on the part, until two iterations gain less than this; and so long, since what
+# it finds far away is the part's and not the whole's.
+_STEP_GAIN, _STEP_SIZE = 0.03, 25
 # A spring keeps steps short where the part is flat: so many nats for a unit of a parameter, more
 # after a step that fails. Where it is so stiff, what it leaves to gain says little.
 _LEAST_STIFFNESS, _STIFFER, _MOST_STIFFNESS = 1.0, 10.0, 1e3
@@ -65,6 +68,7 @@ def minimise_in_stages(
     bounds: FloatArray,
     *,
     terms: int | None,
+    size: int,
     lengths: IntArray,
     anew: bool,
     whole: bool = True,
@@ -81,6 +85,8 @@ def minimise_in_stages(
     bounds : ndarray (size, 2)
     terms : int or None
         How many terms stand for all; None for all of them, and then there is one stage only.
+    size : int
+        How many there are.
     lengths : ndarray of int
         Where the length scales, in logarithms, stand in theta.
     anew : bool
@@ -93,12 +99,14 @@ def minimise_in_stages(
         Of :func:`~xcopula.fitting.optimiser.minimise_from`, for the first search.
     """
     ends_on_all = terms is not None and whole
-    rough: dict[str, Any] = {"gain": _ROUGH_GAIN} if anew or ends_on_all else {}
-    fine: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN}
+    each = 1.0 if terms is None else size / terms
+    rough: dict[str, Any] = {"gain": _ROUGH_GAIN * each} if anew or ends_on_all else {}
+    fine: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN * each}
     made = starts[0]
     objective = prepare(made, terms)
     optimum = minimise_from(objective, starts, bounds, watch=watch, **(rough or fine), **options)
-    for _ in range(_ROUNDS if anew else 0):
+    rounds = _ROUNDS if terms is None else _ROUNDS_ON_SOME
+    for _ in range(rounds if anew else 0):
         if _is_near(optimum.theta, made, lengths):
             break
         made = optimum.theta
@@ -108,7 +116,10 @@ def minimise_in_stages(
         if rough:
             optimum = _go_on(optimum, objective, bounds, watch, **fine)
         return Staged(optimum, made)
-    made = optimum.theta
+    if anew and not _is_near(optimum.theta, made, lengths):
+        # The part has the neighbours of the whole: what is corrected is who is in it, no more.
+        made = optimum.theta
+        objective = prepare(made, terms)
     optimum = _correct(prepare(made, None), objective, optimum, bounds, watch)
     if anew and not _is_near(optimum.theta, made, lengths):
         # Steps on all terms have moved them: once more, with the neighbours that suit.
@@ -123,7 +134,9 @@ def _go_on(
 ) -> Optimum:
     """Minimise from where another search has ended."""
     watch.stage()
-    again = minimise(objective, begun.theta, bounds, progress=watch, **options)
+    again = minimise(
+        objective, begun.theta, bounds, progress=watch, curvature=begun.curvature, **options
+    )
     return replace(again, evaluations=again.evaluations + begun.evaluations)
 
 
@@ -144,14 +157,16 @@ def _correct(
     value, slope = whole(theta)
     if not np.isfinite(value):
         return replace(begun, converged=False, message="a value left the support of its law")
-    stiffness = _LEAST_STIFFNESS
+    stiffness, curvature = _LEAST_STIFFNESS, begun.curvature
     watch.stage()
     for number in range(1, 1 + _STEPS):
         watch(number, value, theta)
         _, own = part(theta)
         corrected = _tilted(part, slope - own, theta, stiffness / units(bounds) ** 2)
-        # To the end: a valley is entered by small gains.
-        step = minimise(corrected, theta, bounds)
+        step = minimise(
+            corrected, theta, bounds, curvature=curvature, gain=_STEP_GAIN, iterations=_STEP_SIZE
+        )
+        curvature = step.curvature
         promised = corrected(theta)[0] - step.value
         _log.debug("All terms: value %.2f, %.2f nats promised", value, promised)
         if promised < _GAIN:

@@ -237,6 +237,7 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
             process.bounds()[free],
             request,
             terms=some_terms(request.solver, sample, _PAIR_TERMS),
+            size=sample.size,
             lengths=np.flatnonzero(np.isin(free, length_parameters(process))),
             anew=adapts(request, process),
             whole=False,

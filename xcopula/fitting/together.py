@@ -124,6 +124,7 @@ class Together:
             process.bounds(),
             limited,
             terms=some_terms(self.request.solver, self.sample, _TERMS),
+            size=self.sample.size,
             lengths=length_parameters(process),
             anew=adapts(self.request, process) and not scout,
             whole=not scout,

@@ -73,6 +73,7 @@ def summarise(model: CopulaModel) -> str:
         f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
         f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
         f"{covariance.noise} nugget",
+        *_which_method(model),
         f"  {model.method.likelihood}{' of the fit' if model.since else ''} "
         f"{model.log_likelihood:.2f} "
         f"with {model.theta.size} parameters, "
@@ -118,6 +119,17 @@ def _solver(model: CopulaModel) -> str:
     if largest <= MOST_EXACT or not isinstance(model.solver, Sequential):
         return name
     return f"{name} ({largest:,} values in one sub-model; 'exact' is for {MOST_EXACT:,})"
+
+
+def _which_method(model: CopulaModel) -> list[str]:
+    """Say which method to take where neighbours make them alike (docs/large.md has figures)."""
+    other = {
+        "full": "'transductive' would predict as well, and be fitted faster",
+        "transductive": "'full' would predict as well, and take longer to fit",
+    }.get(model.method.name)
+    if other is None or len(model.tasks) == 1 or not isinstance(model.solver, Sequential):
+        return []
+    return [f"  with neighbours {other}"]
 
 
 def _lengths(model: CopulaModel, parameters: xr.Dataset, task: int) -> str:
