@@ -1252,28 +1252,26 @@ MUTANTS = (
         "fitting/test_curvature.py::test_a_descent_in_a_box_ends_where_another_search_does",
     ),
     Mutant(
+        "curvature-enough",
+        "fitting/curvature.py",
+        "if new_value <= value + _ENOUGH * promised:",
+        "if np.isfinite(new_value):",
+        "fitting/test_stages.py::test_the_whole_ends_no_higher_than_it_began "
+        "fitting/test_curvature.py",
+    ),
+    Mutant(
+        "stages-curvature",
+        "fitting/stages.py",
+        "curvature=begun.curvature, ",
+        "",
+        "fitting/test_stages.py::test_ends_at_the_minimum_of_the_whole",
+    ),
+    Mutant(
         "stages-anew",
         "fitting/stages.py",
         "range(rounds if anew else 0)",
         "range(rounds)",
         "fitting/test_stages.py::TestNeighboursAnew::test_only_lengths_count",
-    ),
-    Mutant(
-        "stages-slope",
-        "fitting/stages.py",
-        "slope - own, theta",
-        "0.0 * own, theta",
-        "fitting/test_stages.py::test_ends_at_the_minimum_of_the_whole",
-    ),
-    Mutant(
-        "stages-worse",
-        "fitting/stages.py",
-        "np.isfinite(new_value) and new_value < value",
-        "np.isfinite(new_value)",
-        (
-            "fitting/test_stages.py::test_the_whole_ends_no_higher_than_it_began "
-            "fitting/test_stages.py::TestWalls"
-        ),
     ),
     Mutant(
         "stages-evaluations",

@@ -71,11 +71,11 @@ def test_ends_at_the_minimum_of_the_whole(seed):
     staged = search(world.prepare)
     optimum = staged.optimum
     assert optimum.converged
-    assert "nats are left to gain" in optimum.message
+    assert "gained less than 0.3 nats" in optimum.message
     assert world.minimum - 1e-6 <= optimum.value < world.minimum + 0.3
     assert optimum.value == pytest.approx(world.value(optimum.theta)[0])
-    assert world.evaluations[True] <= 6
-    assert world.evaluations[True] < optimum.evaluations < world.evaluations[False]
+    assert world.evaluations[True] <= 8
+    assert optimum.evaluations == world.evaluations[True] + world.evaluations[False]
     part = search(World(seed=seed).prepare, whole=False).optimum
     assert world.value(part.theta)[0] > optimum.value
     assert world.evaluations[False] > 10
@@ -155,8 +155,8 @@ class TestNeighboursAnew:
         """Neighbours that chase their lengths are given up after some rounds."""
         calls = []
         search(self.prepare(calls, lambda made: made + 1.0), lengths=np.array([0]), anew=True)
-        # And once more before the steps on all terms, and after them.
-        assert len([t for _, t in calls if t]) == 1 + stages._ROUNDS_ON_SOME + 2
+        assert len([t for _, t in calls if t]) == 1 + stages._ROUNDS_ON_SOME
+        # For the steps on all terms, and once more after them.
         assert len([t for _, t in calls if t is None]) == 2
 
     @pytest.mark.parametrize("anew", [True, False])
@@ -175,7 +175,7 @@ class TestNeighboursAnew:
             return objective
 
         staged = search(prepare, lengths=np.array([0]), anew=anew)
-        assert [terms for _, terms in calls] == ([500, None, 500, None] if anew else [500, None])
+        assert [terms for _, terms in calls] == ([500, None, None] if anew else [500, None])
         np.testing.assert_allclose(staged.optimum.theta, [1.0, 0.0, 0.0], atol=0.05)
         np.testing.assert_array_equal(staged.prepared, calls[-1][0])
         assert calls[-1][0][0] == pytest.approx(1.0 if anew else 0.0, abs=0.05)
@@ -238,7 +238,7 @@ class TestWalls:
         """It has not converged, and says why."""
         staged = search(lambda *_: lambda p: (np.inf, np.zeros(3)))
         assert not staged.optimum.converged
-        assert staged.optimum.message == "a value left the support of its law"
+        assert "zero at every point" in staged.optimum.message
         part = search(lambda *_: lambda p: (np.inf, np.zeros(3)), whole=False)
         assert not part.optimum.converged
         assert "zero at every point" in part.optimum.message
@@ -255,7 +255,7 @@ class TestWalls:
         expected = search(World().prepare, whole=False)
         np.testing.assert_array_equal(staged.optimum.theta, expected.optimum.theta)
         assert not staged.optimum.converged
-        assert "support" in staged.optimum.message
+        assert "zero at every point" in staged.optimum.message
 
     @pytest.mark.parametrize("wall", ["infinite", "not positive definite"])
     def test_a_step_into_a_wall_is_shortened(self, wall):
@@ -293,27 +293,28 @@ class TestWalls:
             return part if terms else whole
 
         optimum = search(prepare).optimum
-        assert "left to gain" in optimum.message
+        assert not optimum.converged
         assert optimum.value == pytest.approx(7.0)
         np.testing.assert_allclose(optimum.theta, 0.0, atol=1e-8)
-        assert len(evaluations) <= stages._STEPS
+        assert len(evaluations) <= 25
 
-    def test_steps_that_are_too_short(self):
-        """Where the part bends far more than the whole, its steps do not get there: it is said."""
+    @pytest.mark.parametrize("bend", [0.5, 30.0])
+    def test_the_part_bends_otherwise(self, bend):
+        """More or less than the whole: what the whole says is learnt on the way."""
 
         def prepare(theta, terms):
             def part(p):
-                return 30.0 * float(p @ p), 60.0 * p
+                return bend * float(((p - 1.0) ** 2).sum()), 2.0 * bend * (p - 1.0)
 
             def whole(p):
-                return 0.5 * float(((p - 30.0) ** 2).sum()), p - 30.0
+                away = p - np.array([3.0, 2.0, 0.0])
+                return 5.0 * float(away @ away), 10.0 * away
 
             return part if terms else whole
 
         optimum = search(prepare).optimum
-        assert not optimum.converged
-        assert optimum.message == "12 steps on all terms were not enough"
-        assert optimum.value < 0.5 * 3 * 30.0**2
+        assert optimum.converged
+        assert optimum.value < 0.3
 
 
 def test_the_whole_ends_no_higher_than_it_began():

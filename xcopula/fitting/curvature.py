@@ -83,6 +83,8 @@ def descend(
     """
     value, slope = function(x)
     for _ in range(iterations):
+        if not slope.any():
+            return Descent(True, "it is flat")
         low, high = x <= box[:, 0], x >= box[:, 1]
         free = np.flatnonzero(~((low & (slope > 0.0)) | (high & (slope < 0.0))))
         step = np.zeros_like(x)
