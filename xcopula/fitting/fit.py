@@ -341,7 +341,7 @@ def _assemble(
         message=fitted.optimum.message,
         evaluations=fitted.optimum.evaluations,
         candidates=tables,
-        law_trials=fitted.law_trials,
+        trials=fitted.trials,
     )
 
 

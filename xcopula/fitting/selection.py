@@ -26,6 +26,7 @@ from xcopula.process import Sample
 __all__ = [
     "Choice",
     "Tried",
+    "common_kernel",
     "kernels_to_try",
     "laws_to_try",
     "select_shared",
@@ -233,7 +234,7 @@ def shortlist(table: list[Candidate]) -> list[Marginal]:
     tried = [
         c
         for c in table
-        if c.kernel.name == _common_kernel(table) and c.structures == table[-1].structures
+        if c.kernel.name == common_kernel(table) and c.structures == table[-1].structures
     ]
     close = [
         c.marginal
@@ -244,6 +245,7 @@ def shortlist(table: list[Candidate]) -> list[Marginal]:
     return [best.marginal, *(m for m in close if m.name != best.marginal.name)][:_SHORTLIST]
 
 
-def _common_kernel(table: list[Candidate]) -> str:
+def common_kernel(table: list[Candidate]) -> str:
+    """Return the name of the kernel that most candidates have: all laws were tried with it."""
     names = [c.kernel.name for c in table]
     return max(set(names), key=lambda n: (names.count(n), n))

@@ -21,10 +21,12 @@ from xcopula.fitting.alone import (
     penalised,
     some_terms,
 )
+from xcopula.fitting.competition import compete
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.interruption import run_of
 from xcopula.fitting.optimiser import Objective, Optimum
 from xcopula.fitting.request import Request, check_structures, input_groups
+from xcopula.fitting.rivals import rivals_of
 from xcopula.fitting.selection import (
     Choice,
     Tried,
@@ -32,7 +34,6 @@ from xcopula.fitting.selection import (
     laws_to_try,
     select_shared,
     select_structures,
-    shortlist,
 )
 from xcopula.fitting.suggestion import suggest
 from xcopula.fitting.together import (
@@ -266,7 +267,8 @@ def fit_together(
         if pairs and not request.method.polish:
             return together.judge(process, _joined(pairs, theta))
         first = together.fit(process, theta, watch=Watch(step, best.keep_whole(process)))
-        return together.choose_law(first, shortlist(list(tables[0])), step)
+        rivals = rivals_of(first.process, first.theta, tables, observations.sample)
+        return compete(together, first, rivals, step)
 
 
 def _joined(pairs: Sequence[Optimum], theta: FloatArray) -> Optimum:

@@ -1,4 +1,4 @@
-"""What a fit compared: candidates of each variable, and laws of the primary."""
+"""What a fit compared: candidates of each variable, and of the whole model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xcopula.kernels import Kernel
 from xcopula.marginals import Marginal
 from xcopula.model.extremes import EXTREME_SCORE
 
-__all__ = ["Candidate", "LawTrial"]
+__all__ = ["Candidate", "Trial"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -54,9 +54,22 @@ class Candidate:
         return (self.largest_score > EXTREME_SCORE, self.aic)
 
 
-class LawTrial(NamedTuple):
-    """A marginal law of the primary, tried in the whole model."""
+class Trial(NamedTuple):
+    """A candidate of the whole model, and its scores of left-out values of the primary.
 
-    marginal: str
+    Attributes
+    ----------
+    name : str
+        Law and kernel of the primary, structures, coupling.
+    log_likelihood : float
+    crps, log_score : float
+        Means of values that were left out alone, and with all that is near them.
+    weight : float
+        Its share of a prediction.
+    """
+
+    name: str
     log_likelihood: float
     crps: float
+    log_score: float = float("nan")
+    weight: float = float("nan")

@@ -28,7 +28,7 @@ from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression
 from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
 from xcopula.methods import METHODS, Method
-from xcopula.model.candidates import Candidate, LawTrial
+from xcopula.model.candidates import Candidate, Trial
 from xcopula.model.conditioning import Since
 from xcopula.model.notation import is_safe, recall
 from xcopula.model.record import CopulaModel
@@ -45,8 +45,8 @@ CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(Axis, Candidate, CoordinateGroup, CoordinateSystem, Covariance, Cycle, Design, Field),
-        *(Globe, Grouped, InputGroup, Label, LawTrial, Origin, ParetoTail, Process, Projection),
-        *(Regression, ScoreTable, Since, Targets, Variable),
+        *(Globe, Grouped, InputGroup, Label, Origin, ParetoTail, Process, Projection),
+        *(Regression, ScoreTable, Since, Targets, Trial, Variable),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
     )
@@ -94,6 +94,7 @@ def from_tree(tree: xr.DataTree, own: Mapping[str, type]) -> CopulaModel:
     if not isinstance(plain, dict) or plain.pop("class", None) != "CopulaModel":
         raise ModelFormatError("The attribute 'state' does not describe a model.")
     classes = {**CLASSES, **own}
+    _renew(plain)
     _check_names(plain, classes)
     observations = _observations(plain.pop("observations"), classes)
     fields = {name: put_together(part, classes) for name, part in plain.items()}
@@ -102,6 +103,15 @@ def from_tree(tree: xr.DataTree, own: Mapping[str, type]) -> CopulaModel:
     model = CopulaModel(observations=observations, **fields, **figures)
     _check(model)
     return model
+
+
+def _renew(plain: dict[str, Any]) -> None:
+    """Give what was written under an older name its present one."""
+    if "law_trials" in plain:  # until trials were of more than laws
+        old = plain.pop("law_trials")
+        for trial in old["items"] if isinstance(old, dict) else old:
+            trial["class"], trial["name"] = "Trial", trial.pop("marginal")
+        plain["trials"] = old
 
 
 def _check_schema(attrs: Mapping[str, Any]) -> None:

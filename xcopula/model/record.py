@@ -19,7 +19,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.variables import Data
 from xcopula.methods import Method
-from xcopula.model.candidates import Candidate, LawTrial
+from xcopula.model.candidates import Candidate, Trial
 from xcopula.model.conditioning import Since, condition, with_only
 from xcopula.model.laws import NamedLaws
 from xcopula.model.parameters import describe_parameters
@@ -72,8 +72,8 @@ class CopulaModel(Predicting):
         Likelihood evaluations of step two.
     candidates : tuple
         For each task, the kernels and laws that step one compared, the best first.
-    law_trials : tuple of LawTrial
-        The primary's laws that were compared by leave-one-out in the whole model, the best first.
+    trials : tuple of Trial
+        What was compared in the whole model by values that were left out, the best first.
     since : Since, optional
         What has happened to the data since the fit; None if nothing has.
     """
@@ -89,7 +89,7 @@ class CopulaModel(Predicting):
     message: str
     evaluations: int
     candidates: tuple[tuple[Candidate, ...], ...]
-    law_trials: tuple[LawTrial, ...] = ()
+    trials: tuple[Trial, ...] = ()
     since: Since | None = None
 
     def __post_init__(self) -> None:

@@ -65,9 +65,6 @@ def summarise(model: CopulaModel) -> str:
             ]
         )
     remarks = model.conditioned.describe()
-    if model.law_trials:
-        trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in model.law_trials)
-        remarks = [*remarks, f"leave-one-out CRPS by law of {model.tasks[0]}: {trials}"]
     lines += [
         "",
         f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
@@ -80,8 +77,21 @@ def summarise(model: CopulaModel) -> str:
         + ("converged" if model.converged else f"NOT converged ({model.message})")
         + f" after {model.evaluations} evaluations",
         *(f"  {remark}" for remark in remarks),
+        *_trials(model),
     ]
     return "\n".join(lines)
+
+
+def _trials(model: CopulaModel) -> list[str]:
+    """Return a table of what competed in the whole model, with scores and weights."""
+    if not model.trials:
+        return []
+    rows = [(f"candidates of {model.tasks[0]}", "left-out CRPS", "log score", "weight")]
+    for trial in model.trials:
+        rows.append(
+            (trial.name, f"{trial.crps:.4g}", f"{trial.log_score:.3f}", f"{trial.weight:.2f}")
+        )
+    return ["", *aligned(rows)]
 
 
 def _since(model: CopulaModel) -> list[str]:
