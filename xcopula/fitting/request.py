@@ -19,6 +19,7 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
 from xcopula.methods import Method, resolve_method
+from xcopula.model.uncertainty import check_uncertainty
 from xcopula.solvers import resolve_solver
 from xcopula.warn import shown
 
@@ -56,6 +57,8 @@ class Request:
     restarts, seed : int
     max_hours : float or None
     callback : callable, optional
+    uncertainty : str
+        What predictions count of what the parameters do not know.
     ticket : int
         Of a fit that is under way; 0 for one that is recorded.
     """
@@ -72,6 +75,7 @@ class Request:
     seed: int
     max_hours: float | None
     callback: Callback | None
+    uncertainty: str = "plugin"
     ticket: int = 0
 
     @classmethod
@@ -87,6 +91,7 @@ class Request:
         structures: int | str,
         noise: str,
         optimizer: str,
+        uncertainty: str,
         restarts: int,
         seed: int,
         max_hours: float | None,
@@ -110,6 +115,7 @@ class Request:
             structures=_structures(structures),
             noise=noise,
             optimizer=optimizer,
+            uncertainty=check_uncertainty(uncertainty),
             restarts=check_integer("restarts", restarts),
             seed=check_integer("seed", seed),
             max_hours=max_hours,

@@ -49,6 +49,7 @@ from xcopula.labels.points import to_points
 from xcopula.marginals import Law, Marginal, Recipe, check_law, check_scores, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
+from xcopula.model.uncertainty import check_room
 from xcopula.process import Sample
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, settle
@@ -95,6 +96,8 @@ def begin(observations: Observations, request: Request) -> Request:
         request.structures or 1,
     )
     run_of(request.ticket).expect(3600.0 * cost.hours)
+    if request.uncertainty == "laplace":
+        check_room(method, solver, sample)
     fitted: list[Law | None] = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:

@@ -68,6 +68,8 @@ def summarise(model: CopulaModel) -> str:
     if model.law_trials:
         trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in model.law_trials)
         remarks = [*remarks, f"leave-one-out CRPS by law of {model.tasks[0]}: {trials}"]
+    if model.uncertainty is not None:
+        remarks = [*remarks, *model.uncertainty.describe(model.tasks)]
     lines += [
         "",
         f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
