@@ -143,16 +143,16 @@ MUTANTS = (
     ),
     Mutant(
         "scores-log-score",
-        "process/scores.py",
-        "- np.log(std),",
-        "+ np.log(std),",
+        "process/predictive.py",
+        "gain - np.log(std)",
+        "gain + np.log(std)",
         "process/test_scores.py::TestNormal::test_log_score",
     ),
     Mutant(
         "scores-interval",
         "process/scores.py",
-        "outcome.quantile(mean, std, law, 0.95)",
-        "outcome.quantile(mean, std, law, 0.9)",
+        "predicted.quantile(0.95)",
+        "predicted.quantile(0.9)",
         "process/test_scores.py::TestNormal::test_quantiles",
     ),
     Mutant(
@@ -732,8 +732,8 @@ MUTANTS = (
     Mutant(
         "posterior-mean-alone",
         "prediction/posterior.py",
-        "if (levels != 0.5).any()",
-        "if (levels != 0.5).all()",
+        "or (levels != 0.5).any()",
+        "or (levels != 0.5).all()",
         "prediction/test_posterior.py::TestPosterior::test_interval "
         "prediction/test_posterior.py::TestMeanAlone",
     ),

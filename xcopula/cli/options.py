@@ -71,6 +71,11 @@ _OPTIONS = (
         help="A group of coordinates, such as space, with a length scale each; repeatable.",
     ),
     click.option(
+        "--uncertainty",
+        metavar="NAME",
+        help="What intervals count of the parameters: plugin (default), t, laplace or auto.",
+    ),
+    click.option(
         "--thin", metavar="[DIM=]N", multiple=True, help="Use every N-th entry; repeatable."
     ),
     click.option(

@@ -36,8 +36,14 @@ _LEAST = 0.05
 @dataclass(frozen=True)
 class _Tried:
     fitted: Fitted
-    behind: float
     scores: LeftOut
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion of the whole model."""
+        process = self.fitted.process
+        size = process.covariance.size + sum(law.dof for law in process.marginals)
+        return 2.0 * (size - self.fitted.log_likelihood)
 
 
 def compete(
@@ -51,7 +57,7 @@ def compete(
         The one with the largest weight, fitted to the end. Those with which it shares the
         prediction are its ``others``.
     """
-    fits = [(first, 0.0)]
+    fits = [first]
     for rival in rivals:
         name = name_of(rival.process)
         try:
@@ -60,11 +66,11 @@ def compete(
         except NotPositiveDefiniteError:
             continue  # no candidate: there are others
         if np.isfinite(fitted.optimum.value):
-            fits.append((fitted, rival.behind))
+            fits.append(fitted)
     if len(fits) == 1:
         return first
     where = together.to_leave_out(first)
-    tried = [_Tried(f, behind, together.left_out(f, where)) for f, behind in fits]
+    tried = [_Tried(f, together.left_out(f, where)) for f in fits]
     weights = _weights(together, tried)
     best = int(np.argmax(weights))
     trials = [
@@ -97,8 +103,9 @@ def compete(
 def _weights(together: Together, tried: Sequence[_Tried]) -> FloatArray:
     """Return the weights of candidates, zero for those that are not worth a share."""
     if isinstance(together.request.solver, Sequential):
-        return np.eye(len(tried))[np.argmin([t.scores.mean_crps for t in tried])]
+        best = int(np.argmin([t.scores.mean_crps for t in tried]))
+        return np.asarray(np.arange(len(tried)) == best, np.float64)
     densities = np.stack([t.scores.log_densities for t in tried], axis=1)
-    weights = stack(densities, akaike_weights(np.array([t.behind for t in tried])))
+    weights = stack(densities, akaike_weights(np.array([t.aic for t in tried])))
     weights = np.where(weights < _LEAST, 0.0, weights)
     return np.asarray(weights / weights.sum())

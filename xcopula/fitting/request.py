@@ -19,6 +19,7 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
 from xcopula.methods import Method, resolve_method
+from xcopula.model.uncertainty import check_uncertainty
 from xcopula.solvers import resolve_solver
 from xcopula.warn import shown
 
@@ -33,6 +34,9 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 Callback = Callable[[int, float, FloatArray], object]
+
+# What is left to choose.
+_OPEN = "auto"
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Request:
     restarts, seed : int
     max_hours : float or None
     callback : callable, optional
+    uncertainty : str
+        What predictions count of what the parameters do not know.
     ticket : int
         Of a fit that is under way; 0 for one that is recorded.
     """
@@ -72,6 +78,8 @@ class Request:
     seed: int
     max_hours: float | None
     callback: Callback | None
+    uncertainty: str = "plugin"
+    other_coupling: bool = False
     ticket: int = 0
 
     @classmethod
@@ -87,17 +95,19 @@ class Request:
         structures: int | str,
         noise: str,
         optimizer: str,
+        uncertainty: str,
         restarts: int,
         seed: int,
         max_hours: float | None,
         callback: Callback | None,
     ) -> Request:
         """Check the options of a fit of some variables, and resolve their names."""
-        _check_choice("coupling", coupling, COUPLINGS)
+        _check_choice("coupling", coupling, (_OPEN, *COUPLINGS))
         _check_choice("noise", noise, NOISES)
         _check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
         chosen = resolve_method(method)
-        shared = chosen.coupling or coupling
+        free = coupling == _OPEN and chosen.coupling is None
+        shared = chosen.coupling or (COUPLINGS[0] if free else coupling)
         return cls(
             method=chosen,
             solver=resolve_solver(solver),
@@ -107,9 +117,11 @@ class Request:
             ),
             kernels=_shared(shared, _by_variable("kernels", kernels, names, resolve_kernel)),
             coupling=shared,
+            other_coupling=free,
             structures=_structures(structures),
             noise=noise,
             optimizer=optimizer,
+            uncertainty=check_uncertainty(uncertainty),
             restarts=check_integer("restarts", restarts),
             seed=check_integer("seed", seed),
             max_hours=max_hours,

@@ -50,6 +50,7 @@ from xcopula.labels.points import to_points
 from xcopula.marginals import Law, Marginal, Recipe, check_law, check_scores, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
+from xcopula.model.uncertainty import check_room
 from xcopula.process import Sample
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, settle
@@ -68,8 +69,8 @@ FloatArray = npt.NDArray[np.float64]
 
 # Terms of the likelihood of a pair that stand for all.
 _PAIR_TERMS = 4000
-# A second structure is tried from twice so many values on.
-_STRUCTURES_FROM = 2000
+# A second structure is tried from twice so many values on, by neighbours; from so many on, exactly.
+_STRUCTURES_FROM, _FEWEST_WITH_TWO = 2000, 50
 
 
 def begin(observations: Observations, request: Request) -> Request:
@@ -96,6 +97,8 @@ def begin(observations: Observations, request: Request) -> Request:
         request.structures or 1,
     )
     run_of(request.ticket).expect(3600.0 * cost.hours)
+    if request.uncertainty == "laplace":
+        check_room(method, solver, sample)
     fitted: list[Law | None] = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:
@@ -191,8 +194,11 @@ def _choice(
 
 def _most_structures(request: Request, sample: Sample) -> int:
     """Return how many structures are tried: two where values are many, if it was left open."""
-    many = some_terms(request.solver, sample, _STRUCTURES_FROM) is not None
-    return 2 if request.structures is None and many and request.coupling != "icm" else 1
+    if isinstance(request.solver, Sequential):
+        enough = some_terms(request.solver, sample, _STRUCTURES_FROM) is not None
+    else:
+        enough = sample.size >= _FEWEST_WITH_TWO
+    return 2 if request.structures is None and enough and request.coupling != "icm" else 1
 
 
 def choose(tables: Sequence[Sequence[Candidate]], request: Request) -> Tables:
@@ -267,7 +273,13 @@ def fit_together(
         if pairs and not request.method.polish:
             return together.judge(process, _joined(pairs, theta))
         first = together.fit(process, theta, watch=Watch(step, best.keep_whole(process)))
-        rivals = rivals_of(first.process, first.theta, tables, observations.sample)
+        rivals = rivals_of(
+            first.process,
+            first.theta,
+            tables,
+            observations.sample,
+            other_coupling=request.other_coupling,
+        )
         return compete(together, first, rivals, step)
 
 

@@ -65,6 +65,8 @@ def summarise(model: CopulaModel) -> str:
             ]
         )
     remarks = model.conditioned.describe()
+    if model.uncertainty is not None:
+        remarks = [*remarks, *model.uncertainty.describe(model.tasks)]
     lines += [
         "",
         f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "

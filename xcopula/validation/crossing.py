@@ -31,7 +31,7 @@ from xcopula.methods import resolve_method
 from xcopula.model import CopulaModel
 from xcopula.model.conditioning import with_rows
 from xcopula.model.running import stop_together
-from xcopula.prediction.posterior import check_levels
+from xcopula.prediction.levels import check_levels
 from xcopula.process import Sample
 from xcopula.validation.folds import Folds, assign, find_labels
 from xcopula.validation.results import CLIMATOLOGY, MODEL, NAMES, SINGLE_TASK, to_dataset
