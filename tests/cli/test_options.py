@@ -40,6 +40,7 @@ def test_every_option():
         *("--method", "full", "--solver", "exact", "--coupling", "icm", "--structures", "2"),
         *("--marginal", "Cd=lognormal", "--marginal", "Ni=gamma~x", "--kernel", "matern32"),
         *("--noise", "independent", "--optimizer", "cg", "--ard", "space"),
+        *("--uncertainty", "laplace"),
         *("--thin", "x=2", "--max-hours", "none", "--restarts", "0", "--seed", "5"),
     )
     assert found.names == ["Cd", "Ni", "Zn"]
@@ -56,6 +57,7 @@ def test_every_option():
         "noise": "independent",
         "optimizer": "cg",
         "ard": ["space"],
+        "uncertainty": "laplace",
         "thin": {"x": 2},
         "max_hours": None,
         "restarts": 0,

@@ -87,12 +87,19 @@ class TestWeigh:
         np.testing.assert_allclose(weigh(np.log([2.0, 3.0, 5.0]) + 900.0), [0.2, 0.3, 0.5])
 
     def test_none_is_much_larger_than_the_others(self):
-        """The largest is cut at the mean times the square root of their number."""
-        weights = weigh(np.array([50.0, *np.zeros(24)]))
-        ratio = weights[0] / weights[1]
-        assert 1.0 < ratio < np.exp(49.0)
-        cut = np.exp(50.0) / 25.0 * 5.0
-        assert ratio == pytest.approx(cut, rel=1e-6)
+        """The largest have twice the mean, the others their shares of what is left."""
+        weights = weigh(np.log([1e9, 1e3, 1.0, 2.0, 3.0, 2.0, 1.0, 1.0]))
+        np.testing.assert_allclose(weights[:2], 2.0 / 8.0)
+        np.testing.assert_allclose(weights[2:], 0.5 * np.array([1, 2, 3, 2, 1, 1]) / 10.0)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_the_limit_by_iteration(self, seed):
+        """Cut again and again at twice the mean, until nothing is above it."""
+        ratios = np.random.default_rng(seed).normal(0.0, 2.5, 30)
+        expected = np.exp(ratios)
+        for _ in range(200):
+            expected = np.minimum(expected, 2.0 * expected.mean())
+        np.testing.assert_allclose(weigh(ratios), expected / expected.sum(), rtol=1e-6)
 
     def test_where_there_is_no_density(self):
         """Weight zero."""
@@ -113,8 +120,9 @@ class TestDraw:
         by_a, by_b = 2.5 * (np.exp(a) - 1.0), 2.0 * (np.exp(b) - 1.0)
         return value, np.array([by_a - 0.5 * by_b, by_b])
 
-    def test_moments_against_a_grid(self):
+    def test_moments_against_a_grid(self, monkeypatch):
         """Weighted draws have the posterior's mean and deviation; unweighted ones do not."""
+        monkeypatch.setattr(laplace, "_HEAVIEST", 30.0)  # nothing is cut
         found = draw(self.skewed, flat, np.zeros(2), np.ones(2))
         axis = np.linspace(-4.0, 3.0, 281)
         grid = np.stack(np.meshgrid(axis, axis, indexing="ij")).reshape(2, -1)

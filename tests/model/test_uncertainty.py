@@ -141,7 +141,7 @@ class TestLaplace:
         assert member.weights.sum() == pytest.approx(1.0)
         spread = np.sqrt(member.weights @ (member.thetas - model.theta) ** 2)
         assert (spread > 0.02).all()
-        assert drawn.uncertainty.effective > 5.0
+        assert 2.0 < drawn.uncertainty.effective < 30.0
 
     def test_the_same_model_gives_the_same_draws(self, model, drawn):
         """Nothing is left to chance."""
@@ -185,8 +185,10 @@ class TestLaplace:
         message = "length scale of 'metal' in space ended at the lower end .*uncertainty='t'"
         with pytest.raises(ValueError, match=message):
             stuck.with_uncertainty("laplace")
-        chosen = stuck.with_uncertainty("auto")
-        assert chosen.uncertainty.kind == "t"
+        monkeypatch.setattr(uncertainty, "_CROWDED", 0.1)
+        chosen = stuck.with_uncertainty("auto").uncertainty
+        assert chosen.kind == "t"
+        assert "no draws: `uncertainty='laplace'` needs" in chosen.reason
 
     def test_a_cliff_beside_the_optimum(self, model, monkeypatch):
         """The parameter is named."""
@@ -308,10 +310,23 @@ class TestOtherData:
 
 class TestChoice:
     def test_what_auto_takes_and_says(self, model, sites):
-        """The summary has a line for it."""
+        """Student's t where parameters are few for the values, draws where they are not."""
         chosen = model.with_uncertainty("auto")
-        assert f"({chosen.uncertainty.reason})" in chosen.summary()
-        assert chosen.uncertainty.kind in ("t", "laplace")
+        assert chosen.uncertainty.kind == "t"
+        assert "(40 values of metal are enough for it)" in chosen.summary()
+        few = sites.isel(site=slice(0, 25))
+        crowded = xcopula.fit(few, "metal", "proxy", uncertainty="auto", **QUICK)
+        assert crowded.uncertainty.kind == "laplace"
+        assert "(25 values of metal are few for 6 parameters)" in crowded.summary()
+
+    def test_what_auto_does_not_draw(self, sites, monkeypatch):
+        """Many values of secondaries take too long; draws of no weight are not worth it."""
+        few = sites.isel(site=slice(0, 25))
+        crowded = xcopula.fit(few, "metal", "proxy", **QUICK)
+        monkeypatch.setattr(uncertainty, "_FEWEST_DRAWS", 31.0)
+        assert "draws of 30 would count" in crowded.with_uncertainty("auto").summary()
+        monkeypatch.setattr(uncertainty, "_MOST_DRAWN", 30)
+        assert crowded.with_uncertainty("auto").uncertainty.kind == "t"
 
     def test_neighbours_leave_little_open(self, sites):
         """It costs nothing there."""
@@ -349,13 +364,9 @@ class TestChoice:
 
     def test_few_draws_are_said_to_be_few(self, drawn):
         """One that has nearly all weight."""
-        (member,) = drawn.uncertainty.members
-        weights = np.full(member.weights.size, 1e-6)
-        weights[0] = 1.0
-        few = dataclasses.replace(
-            drawn.uncertainty, members=(dataclasses.replace(member, weights=weights),)
-        )
-        assert "these are FEW, compare with uncertainty='t'" in few.describe(["metal"])[0]
+        few = dataclasses.replace(drawn.uncertainty, effective=1.5)
+        found = few.describe(["metal"])[0]
+        assert "as good as 1.5 of equal weight; these are FEW, compare with" in found
 
 
 def test_cross_validation_counts_it(sites):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from xcopula.errors import CostError
 from xcopula.methods import Method
 from xcopula.model.candidates import Share
-from xcopula.model.laplace import DRAWS, Objective, draw, effective_size
+from xcopula.model.laplace import DRAWS, Objective, draw
 from xcopula.model.naming import parameter_names
 from xcopula.process import Process, Sample, Student
 from xcopula.solvers import Sequential, Solver
@@ -42,12 +42,13 @@ Wrap = Callable[[Objective], Objective]
 
 UNCERTAINTIES = ("auto", "plugin", "t", "laplace")
 
-# "auto" draws parameters where the primary has at most so many values, and all together so many.
-MOST_DRAWN, MOST_DRAWN_TOGETHER = 150, 600
+# "auto" draws parameters where t is too wide, as it is where parameters are more than this share of
+# the values; but not of models of more values than this, which take too long.
+_CROWDED, _MOST_DRAWN = 0.2, 600
 # Student's t needs a variance.
 _FEWEST_DEGREES = 3.0
 # Fewer draws than this say little; so many has a process with a small share of the prediction.
-_FEWEST_DRAWS = 5.0
+_FEWEST_DRAWS = 2.0
 _FEWEST_OF_ONE = 6
 # A parameter this near to the end of its box, in units of it, lies on it; a box has so many units.
 _ON_BOUND, _UNITS = 1e-3, 8.0
@@ -87,16 +88,14 @@ class Uncertainty:
         Why, in words.
     members : tuple of Member
         None for the fitted parameters alone.
+    effective : float
+        As how many draws of equal weight those of "laplace" count.
     """
 
     kind: str
     reason: str
     members: tuple[Member, ...] = ()
-
-    @property
-    def effective(self) -> float:
-        """As how many draws of equal weight the components count."""
-        return effective_size(np.concatenate([m.weights for m in self.members]))
+    effective: float = 1.0
 
     def given(self, sample: Sample) -> Uncertainty:
         """Return it without draws under which a value of other data is impossible.
@@ -185,18 +184,18 @@ def _chosen(model: CopulaModel, wrap: Wrap | None) -> Uncertainty | None:
     first = sample.sizes[0]
     if isinstance(model.solver, Sequential):
         return _certain(model, f"{sample.size:,} values leave little open")
-    failure = ""
-    if first <= MOST_DRAWN and sample.size <= MOST_DRAWN_TOGETHER and _has_optimum(model):
+    count = _counts(model.process, sample, model.method)[0].parameters
+    reason = f"{first:,} values of {model.tasks[0]} are enough for it"
+    if count > _CROWDED * first and sample.size <= _MOST_DRAWN and _has_optimum(model):
+        few = f"{first:,} values of {model.tasks[0]} are few for {count:.3g} parameters"
         try:
-            found = _laplace(model, f"{first} values of {model.tasks[0]} are few", wrap)
+            found = _laplace(model, few, wrap)
         except ValueError as error:
-            failure = str(error)
+            reason = f"no draws: {error}"
         else:
             if found.effective >= _FEWEST_DRAWS:
                 return found
-            failure = f"only {found.effective:.1f} draws of {DRAWS} count"
-    many = f"{first:,} values of {model.tasks[0]} are enough for it"
-    reason = f"no draws: {failure}" if failure else many
+            reason = f"only {found.effective:.1f} draws of {DRAWS} would count"
     try:
         return _student(model, reason)
     except ValueError as error:
@@ -233,31 +232,35 @@ def _student(model: CopulaModel, reason: str) -> Uncertainty:
 def students_of(
     process: Process, sample: Sample, tasks: Sequence[str], method: Method
 ) -> tuple[Student, ...]:
-    """Count values and parameters of each variable: its own, and its correlations with others.
+    """Return what the errors of each variable were learnt from.
 
     Raises
     ------
     ValueError
         If a variable has not enough values.
     """
+    found = _counts(process, sample, method)
+    for name, (values, parameters) in zip(tasks, found, strict=True):
+        if values - parameters < _FEWEST_DEGREES:
+            raise ValueError(
+                f"`uncertainty='t'` needs at least {_FEWEST_DEGREES:.0f} values more than there "
+                f"are parameters; variable {name!r} has {values:.0f} values and {parameters:.3g} "
+                "parameters. Use uncertainty='plugin', fewer secondaries or structures, or a law "
+                "with fewer parameters."
+            )
+    return found
+
+
+def _counts(process: Process, sample: Sample, method: Method) -> tuple[Student, ...]:
+    """Count values and parameters of each variable: its own, and its correlations with others."""
     covariance = process.covariance
     alone, _ = covariance.with_tasks((0,))
     each = covariance.structures + (covariance.noise == "correlated")
     found = []
-    for i, (name, law, values) in enumerate(
-        zip(tasks, process.marginals, sample.sizes, strict=True)
-    ):
+    for i, (law, values) in enumerate(zip(process.marginals, sample.sizes, strict=True)):
         # A secondary of a transductive model meets the primary only.
-        others = 1 if method.pairwise and i else len(tasks) - 1
-        parameters = alone.size + law.dof + each * others
-        if values - parameters < _FEWEST_DEGREES:
-            raise ValueError(
-                f"`uncertainty='t'` needs at least {_FEWEST_DEGREES:.0f} values more than there "
-                f"are parameters; variable {name!r} has {values} values and {parameters:.3g} "
-                "parameters. Use uncertainty='plugin', fewer secondaries or structures, or a law "
-                "with fewer parameters."
-            )
-        found.append(Student(float(values), float(parameters)))
+        others = 1 if method.pairwise and i else sample.tasks - 1
+        found.append(Student(float(values), float(alone.size + law.dof + each * others)))
     return tuple(found)
 
 
@@ -279,7 +282,7 @@ def _laplace(model: CopulaModel, reason: str, wrap: Wrap | None) -> Uncertainty:
             f"{model.method!r} does not look for. Use polish=True, or uncertainty='t'."
         )
     first, *others = _shares(model)
-    members = [_drawn(model, first, wrap)]
+    drawn = [_drawn(model, first, wrap)]
     for share in others:
         own = replace(
             model,
@@ -290,14 +293,16 @@ def _laplace(model: CopulaModel, reason: str, wrap: Wrap | None) -> Uncertainty:
             uncertainty=None,
         )
         try:
-            members.append(_drawn(own, share, wrap))
+            drawn.append(_drawn(own, share, wrap))
         except ValueError:  # its optimum lies on a bound: it has no draws, and keeps its share
-            members.append(_at_optimum(share))
-    return Uncertainty("laplace", reason, tuple(members))
+            drawn.append((_at_optimum(share), 1.0))
+    members = tuple(member for member, _ in drawn)
+    effective = 1.0 / sum(float(m.weights.sum()) ** 2 / n for m, n in drawn)
+    return Uncertainty("laplace", reason, members, effective)
 
 
-def _drawn(model: CopulaModel, share: Share, wrap: Wrap | None) -> Member:
-    """Draw parameters of a process around its optimum, as many as it has a share."""
+def _drawn(model: CopulaModel, share: Share, wrap: Wrap | None) -> tuple[Member, float]:
+    """Draw parameters of a process around its optimum; also say as how many they count."""
     process, theta = model.process, model.theta
     bounds = process.bounds()
     width = np.ptp(bounds, axis=1)
@@ -313,7 +318,8 @@ def _drawn(model: CopulaModel, share: Share, wrap: Wrap | None) -> Member:
             f"`uncertainty='laplace'` needs a likelihood that is smooth at the optimum, but a "
             f"small step of the {name} makes it zero. Use uncertainty='t', or another law."
         ) from None
-    return Member(process, model.prepared, draws.thetas, share.weight * draws.weights)
+    weights = share.weight * draws.weights
+    return Member(process, model.prepared, draws.thetas, weights), draws.effective
 
 
 def _check_bounds(model: CopulaModel, at: npt.NDArray[np.bool_]) -> None:
