@@ -137,6 +137,7 @@ class Alone:
             aic=2.0 * (nll + process.covariance.size + fitted.dof),
             largest_score=largest_score(fitted, self.sample),
             structures=self.structures,
+            groups=self.groups,
         )
 
     def with_structures(self, candidate: Candidate, structures: int) -> Candidate:
@@ -178,7 +179,7 @@ class Alone:
         ]
 
     def _of(self, candidate: Candidate) -> Alone:
-        return replace(self, structures=candidate.structures)
+        return replace(self, structures=candidate.structures, groups=candidate.groups)
 
     def _process_of(self, candidate: Candidate) -> Process:
         return self._of(candidate).process(candidate.kernel, candidate.marginal)
