@@ -13,7 +13,7 @@ from reference import PLANE_AXES, TANGENT_AXES
 
 from xcopula import datasets
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.request import input_groups
+from xcopula.fitting.directions import input_groups
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.observations import observe

@@ -280,21 +280,28 @@ class _Trial(NamedTuple):
 
     def gain(self, turned: Candidate) -> tuple[float, float]:
         """Return what a candidate gains in log-likelihood, and the standard error of that."""
-        if turned is self.null:
-            return 0.0, 0.0
         before, after = self.alone.on_common_terms([self.null, turned])
-        return after.log_likelihood - before.log_likelihood, 0.5 * max(before.error, after.error)
+        # Where all terms are there, AIC knows the difference.
+        error = 0.0 if self.alone.terms is None else 0.5 * max(before.error, after.error)
+        return after.log_likelihood - before.log_likelihood, error
 
-    def at(self, other: Candidate, k: int) -> Candidate:
-        """Return the variable's candidate with the metric of another variable's."""
-        if self.turned is self.null or other is self.turned:
-            return self.turned
-        alone = replace(self.alone, groups=self.turned.groups, structures=self.turned.structures)
-        process = alone.process(self.turned.kernel, self.turned.marginal)
+    def metric(self, k: int) -> FloatArray:
+        """Return the parameters of the metric of a group."""
+        return self._process.covariance.metrics(self.turned.theta)[k]
+
+    def at(self, metric: FloatArray, k: int) -> Candidate:
+        """Return the candidate with another metric of a group."""
         theta = self.turned.theta.copy()
-        single = replace(process.covariance, kernels=(other.kernel,), structures=other.structures)
-        process.covariance.metrics(theta)[k][:] = single.metrics(other.theta)[k]
-        return alone.judge(self.turned.kernel, process, theta)
+        self._process.covariance.metrics(theta)[k][:] = metric
+        return self._alone.judge(self.turned.kernel, self._process, theta)
+
+    @property
+    def _alone(self) -> Alone:
+        return replace(self.alone, groups=self.turned.groups, structures=self.turned.structures)
+
+    @property
+    def _process(self) -> Process:
+        return self._alone.process(self.turned.kernel, self.turned.marginal)
 
 
 def choose_directions(
@@ -338,12 +345,13 @@ def _worth_while(trials: Sequence[_Trial], k: int) -> bool:
     cost = float(trials[0].turned.groups[k].parameters)
     if sum(max(gain, 0.0) for gain, _ in gains) <= cost:
         return False
-    # The metric of the primary, and that of the variable that gains most.
-    for leader in {0, int(np.argmax([gain for gain, _ in gains]))}:
-        at = [
-            gains[i] if i == leader else t.gain(t.at(trials[leader].turned, k))
-            for i, t in enumerate(trials)
-        ]
+    if len(trials) == 1:
+        return gains[0][0] - cost > _ERRORS * gains[0][1]
+    metrics = [t.metric(k) for t in trials]
+    # That of the variable that gains most, that of the primary, and one in the midst of all.
+    leaders = {0, int(np.argmax([gain for gain, _ in gains]))}
+    for metric in (*(metrics[i] for i in leaders), np.mean(metrics, axis=0)):
+        at = [t.gain(t.at(metric, k)) for t in trials]
         total, error = sum(g for g, _ in at), np.sqrt(sum(e**2 for _, e in at))
         if total - cost > _ERRORS * error:
             return True
