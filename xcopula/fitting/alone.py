@@ -120,9 +120,17 @@ class Alone:
         whole = penalised(process, lambda theta: part.objective(process, theta))
         return interruptible(whole, self.ticket)
 
-    def judge(self, kernel: Kernel, process: Process, theta: FloatArray) -> Candidate:
-        """Return a candidate at given parameters."""
-        value, _ = self.objective(process, self.part(process, theta, self.terms))(theta)
+    def judge(
+        self,
+        kernel: Kernel,
+        process: Process,
+        theta: FloatArray,
+        objective: Objective | None = None,
+    ) -> Candidate:
+        """Return a candidate at given parameters, by terms that suit them or by an objective."""
+        if objective is None:
+            objective = self.objective(process, self.part(process, theta, self.terms))
+        value, _ = objective(theta)
         return self._candidate(kernel, process, Optimum(theta, value, True, "", 1))
 
     def _candidate(self, kernel: Kernel, process: Process, optimum: Optimum) -> Candidate:

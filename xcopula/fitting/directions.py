@@ -27,6 +27,7 @@ from xcopula.warn import shown
 
 __all__ = [
     "Anisotropy",
+    "Turned",
     "asked_of_groups",
     "check_directions",
     "choose_directions",
@@ -43,7 +44,7 @@ Asked = tuple[bool | None, ...]
 # By itself a metric is tried in groups of no more coordinates: seven have 27 parameters.
 _MOST_COLUMNS = 3
 # It is not tried where a variable has fewer sites for each of its parameters.
-_SITES_EACH = 5
+_SITES_EACH = 10
 # Values that are looked at first to count sites.
 _LOOKED_AT = 1000
 # The bend of the likelihood is taken over a step that makes ranges differ by a tenth.
@@ -205,13 +206,22 @@ def open_groups(asked: Asked) -> list[int]:
     return [k for k, wanted in enumerate(asked) if wanted is None]
 
 
+class Turned(NamedTuple):
+    """A variable's candidate with a free metric in one group.
+
+    It is the one without where no such covariance can be factorised. The gain is in log-likelihood,
+    with a standard error where terms stand for others.
+    """
+
+    candidate: Candidate
+    gain: float
+    error: float
+
+
 def try_directions(
     alone: Alone, null: Candidate, asked: Asked, system: CoordinateSystem
-) -> list[Candidate]:
-    """Return a variable's candidate with a metric that is free in each group to be chosen.
-
-    It is the null itself where no such covariance can be factorised.
-    """
+) -> list[Turned]:
+    """Try a variable's candidate with a metric that is free in each group to be chosen."""
     found = []
     for k in open_groups(asked):
         turned = replace(
@@ -220,16 +230,17 @@ def try_directions(
         try:
             found.append(_try(turned, null))
         except NotPositiveDefiniteError:
-            found.append(null)
+            found.append(Turned(null, 0.0, 0.0))
     return found
 
 
-def _try(turned: Alone, null: Candidate) -> Candidate:
+def _try(turned: Alone, null: Candidate) -> Turned:
     """Fit a candidate with a free metric if that promises something; else take one step."""
     process = turned.process(null.kernel, null.marginal)
     start, where = _widened(process, null)
+    # Terms that suit the candidate without: one choice of them serves all that is asked here.
     objective = turned.objective(process, turned.part(process, start, turned.terms))
-    _, slope = objective(start)
+    value, slope = objective(start)
     bend = np.empty((where.size, where.size))
     for row, place in zip(bend, where, strict=True):
         moved = start.copy()
@@ -239,9 +250,20 @@ def _try(turned: Alone, null: Candidate) -> Candidate:
     low = float(np.linalg.eigvalsh(bend)[0]) if np.isfinite(bend).all() else 0.0
     step = -np.linalg.solve(bend, slope[where]) if low > 0.0 else np.zeros(where.size)
     if low > 0.0 and -0.5 * float(slope[where] @ step) < _PROMISED * where.size:
+        before = -value - process.log_prior(start)[0]
         start[where] += step
-        return turned.judge(null.kernel, process, start)
-    return turned.fit(null.kernel, null.marginal, [start[: process.covariance.size]])
+        found = turned.judge(null.kernel, process, start, objective)
+        return Turned(found, found.log_likelihood - before, 0.0)
+    fitted = turned.fit(null.kernel, null.marginal, [start[: process.covariance.size]])
+    return Turned(fitted, *_gain(turned, null, fitted))
+
+
+def _gain(alone: Alone, null: Candidate, other: Candidate) -> tuple[float, float]:
+    """Return what a candidate gains in log-likelihood, and the standard error of that."""
+    before, after = alone.on_common_terms([null, other])
+    # Where all terms are there, AIC knows the difference.
+    error = 0.0 if alone.terms is None else 0.5 * max(before.error, after.error)
+    return after.log_likelihood - before.log_likelihood, error
 
 
 def _widened(process: Process, null: Candidate) -> tuple[FloatArray, npt.NDArray[np.int64]]:
@@ -276,20 +298,24 @@ class _Trial(NamedTuple):
 
     alone: Alone
     null: Candidate
-    turned: Candidate
+    found: Turned
 
-    def gain(self, turned: Candidate) -> tuple[float, float]:
-        """Return what a candidate gains in log-likelihood, and the standard error of that."""
-        before, after = self.alone.on_common_terms([self.null, turned])
-        # Where all terms are there, AIC knows the difference.
-        error = 0.0 if self.alone.terms is None else 0.5 * max(before.error, after.error)
-        return after.log_likelihood - before.log_likelihood, error
+    @property
+    def turned(self) -> Candidate:
+        """The candidate with directions."""
+        return self.found.candidate
+
+    def gain(self, metric: FloatArray, k: int) -> tuple[float, float]:
+        """Return what the variable gains by a metric of a group, and the standard error of that."""
+        if np.array_equal(metric, self.metric(k)):
+            return self.found.gain, self.found.error
+        return _gain(self.alone, self.null, self._at(metric, k))
 
     def metric(self, k: int) -> FloatArray:
         """Return the parameters of the metric of a group."""
         return self._process.covariance.metrics(self.turned.theta)[k]
 
-    def at(self, metric: FloatArray, k: int) -> Candidate:
+    def _at(self, metric: FloatArray, k: int) -> Candidate:
         """Return the candidate with another metric of a group."""
         theta = self.turned.theta.copy()
         self._process.covariance.metrics(theta)[k][:] = metric
@@ -306,7 +332,7 @@ class _Trial(NamedTuple):
 
 def choose_directions(
     tables: Sequence[Sequence[Candidate]],
-    trials: Sequence[Sequence[Candidate]],
+    trials: Sequence[Sequence[Turned]],
     alone: Sequence[Alone],
     asked: Asked,
 ) -> list[list[Candidate]]:
@@ -316,7 +342,7 @@ def choose_directions(
     ----------
     tables : sequence of sequences of Candidate
         Of each variable, the one to use first.
-    trials : sequence of sequences of Candidate
+    trials : sequence of sequences of Turned
         Of each variable, with directions in each group to be chosen.
     alone : sequence of Alone
         The variables.
@@ -341,17 +367,14 @@ def _worth_while(trials: Sequence[_Trial], k: int) -> bool:
     """Tell whether a metric that all variables share gains more than its parameters cost."""
     if any(t.turned is t.null for t in trials):
         return False
-    gains = [t.gain(t.turned) for t in trials]
     cost = float(trials[0].turned.groups[k].parameters)
-    if sum(max(gain, 0.0) for gain, _ in gains) <= cost:
+    if sum(max(t.found.gain, 0.0) for t in trials) <= cost:
         return False
-    if len(trials) == 1:
-        return gains[0][0] - cost > _ERRORS * gains[0][1]
     metrics = [t.metric(k) for t in trials]
     # That of the variable that gains most, that of the primary, and one in the midst of all.
-    leaders = {0, int(np.argmax([gain for gain, _ in gains]))}
+    leaders = {0, int(np.argmax([t.found.gain for t in trials]))}
     for metric in (*(metrics[i] for i in leaders), np.mean(metrics, axis=0)):
-        at = [t.gain(t.at(metric, k)) for t in trials]
+        at = [t.gain(metric, k) for t in trials]
         total, error = sum(g for g, _ in at), np.sqrt(sum(e**2 for _, e in at))
         if total - cost > _ERRORS * error:
             return True

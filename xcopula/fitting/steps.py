@@ -23,6 +23,7 @@ from xcopula.fitting.alone import (
 )
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.directions import (
+    Turned,
     check_directions,
     choose_directions,
     input_groups,
@@ -213,7 +214,7 @@ def choose(tables: Sequence[Sequence[Candidate]], request: Request) -> Tables:
 
 def turn(
     observations: Observations, request: Request, tables: Tables, task: int
-) -> tuple[Candidate, ...]:
+) -> tuple[Turned, ...]:
     """Step one for one task: try whether its correlation has a direction, group by group."""
     if None not in request.anisotropy:
         return ()
@@ -226,7 +227,7 @@ def choose_metrics(
     observations: Observations,
     request: Request,
     tables: Tables,
-    turned: Sequence[Sequence[Candidate]],
+    turned: Sequence[Sequence[Turned]],
 ) -> Tables:
     """Put candidates whose correlation has a direction first, if all tasks together gain by it."""
     if None not in request.anisotropy:
