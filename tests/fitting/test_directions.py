@@ -13,6 +13,7 @@ from xcopula.errors import CoordinateError, NotPositiveDefiniteError
 from xcopula.fitting import directions
 from xcopula.fitting.alone import Alone
 from xcopula.fitting.directions import (
+    Turned,
     asked_of_groups,
     check_directions,
     choose_directions,
@@ -206,6 +207,21 @@ class TestTry:
         found = try_directions(alone, null, (None,), system)
         assert found == [(null, 0.0, 0.0)]
         assert choose_directions([[null]], [found], [alone], (None,)) == [[null]]
+
+    def test_a_value_far_in_the_tail_has_no_say(self):
+        """An outlier under a light tail would be explained by a ratio of 40."""
+        data = world(60, 0.0, 1.0, seed=1)
+        data["v0"][3] = 1e3
+        alone, null, (turned, gain, _) = tried(data)
+        assert null.largest_score > 5.0
+        assert gain == 0.0
+        assert turned.log_likelihood == pytest.approx(null.log_likelihood, abs=1e-9)
+        free = Alone(alone.sample, turned.groups, 1, Exact())
+        whole = free.fit(KERNELS["matern32"], null.marginal)
+        assert whole.log_likelihood > null.log_likelihood + 2.0
+        assert choose_directions([[null]], [[Turned(turned, 0.0, 0.0)]], [alone], (None,)) == [
+            [null]
+        ]
 
 
 class TestChoice:
