@@ -1181,7 +1181,7 @@ MUTANTS = (
     Mutant(
         "neighbours-adapts",
         "solvers/neighbours.py",
-        "return not one or covariance.groups[0].ard",
+        "return not one or covariance.groups[0].freedom > 0",
         "return not one",
         "solvers/test_neighbours.py::TestOptions::test_adapts",
     ),

@@ -144,7 +144,7 @@ class TestPairs:
         tables = tables_of(observations, request)
         pair = steps.fit_pair(observations, request, tables, 1)
         covariance = request.covariance(
-            [t[0].kernel for t in tables], observations, tables[0][0].structures
+            [t[0].kernel for t in tables], tables[0][0].groups, tables[0][0].structures
         )
         process = Process(covariance, tuple(t[0].marginal for t in tables))
         _, own = process.with_tasks((0,))
@@ -159,7 +159,7 @@ class TestPairs:
         for i, pair in enumerate(pairs, start=1):
             kernels = [tables[0][0].kernel, tables[i][0].kernel]
             process = Process(
-                request.covariance(kernels, observations, 1),
+                request.covariance(kernels, tables[0][0].groups, 1),
                 (tables[0][0].marginal, tables[i][0].marginal),
             )
             nll, _ = Exact().objective(

@@ -101,7 +101,7 @@ class TestDescription:
         length = float(np.exp(process.covariance.part(model.theta, "length").item(0)))
         for k, text in enumerate(found.groups()):
             # A step of that many kilometres is one length scale of the kernel.
-            step = float(text) / system.scale[k] / state.scaling[k]
+            step = float(text) / system.scale[k] * state.mapping[k, k]
             assert step == pytest.approx(length, rel=0.01)
 
     @pytest.mark.parametrize("method", METHODS)

@@ -65,5 +65,5 @@ def test_given_axes_and_one_variable(triple):
 def test_distances_are_said_with_their_units(group, units, ard, label):
     none = np.empty(0)
     count = none.astype(np.int64)
-    found = Correlogram("a", "a", group, units, ard, none, none, none, none, count, none)
+    found = Correlogram("a", "a", group, units, ard, "", none, none, none, none, count, none)
     assert _distance_label(found) == label

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from xcopula.arguments import check_flag
 from xcopula.fitting.cost import count_candidates
+from xcopula.fitting.directions import Anisotropy, asked_of_groups
 from xcopula.fitting.interruption import interruptible, run_of, stop_together
 from xcopula.fitting.recovery import interruption
 from xcopula.fitting.request import Callback, Request, check_names, check_thin
@@ -24,11 +25,13 @@ from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.fitting.steps import (
     begin,
     choose,
+    choose_metrics,
     fit_pair,
     fit_together,
     rank,
     try_kernel,
     try_law,
+    turn,
 )
 from xcopula.fitting.together import Fitted, Tables
 from xcopula.fitting.watch import keep_best
@@ -76,6 +79,7 @@ def fit(
     noise: str = "correlated",
     optimizer: str = "l-bfgs",
     ard: bool | Sequence[str] = False,
+    anisotropy: Anisotropy = "auto",
     uncertainty: str = "plugin",
     thin: Thin = None,
     max_hours: float | None = 4.0,
@@ -138,6 +142,11 @@ def fit(
         simulated annealing followed by quasi-Newton.
     ard : bool or sequence of str
         Groups in which every coordinate has its own length scale; True for all groups.
+    anisotropy : {"auto", True, False}, names or mapping
+        Whether ranges differ by direction, by an angle and a ratio in a plane or on the globe.
+        "auto" tries it in groups of two or three coordinates and keeps it if AIC says so. Names of
+        groups, or a mapping of names to "auto", True or False, say it group by group. All variables
+        and structures share the directions.
     uncertainty : {"plugin", "t", "laplace", "auto"}
         What predictions count of what the parameters do not know. "plugin" takes them for certain:
         with few sites intervals are then too narrow. "t" widens the latent errors by Student's t,
@@ -206,6 +215,7 @@ def fit(
     data = thinned(from_table(data), check_thin(thin))
     sources, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute, crs=crs)
     check_inputs(system.names)
+    request = replace(request, anisotropy=asked_of_groups(anisotropy, system))
     variables = describe(sources, request.laws, system)
     for option, points in request.method.labelled().items():
         check_points(f"`{option}`", points, system)
@@ -311,6 +321,9 @@ def _chain(observations: Any, request: Any, asked: Request, call: Callable[..., 
     tasks = range(len(asked.laws))
     alone = [_alone(i, observations, request, asked, call) for i in tasks]
     tables = call(choose, alone, request)
+    if None in asked.anisotropy:
+        turned = [call(turn, observations, request, tables, i) for i in tasks]
+        tables = call(choose_metrics, observations, request, tables, turned)
     pairs = []
     if asked.method.pairwise:
         pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]

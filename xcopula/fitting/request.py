@@ -64,6 +64,8 @@ class Request:
         What predictions count of what the parameters do not know.
     ticket : int
         Of a fit that is under way; 0 for one that is recorded.
+    anisotropy : tuple
+        Whether ranges differ by direction in each group of coordinates; None to find out.
     """
 
     method: Method
@@ -81,6 +83,7 @@ class Request:
     uncertainty: str = "plugin"
     other_coupling: bool = False
     ticket: int = 0
+    anisotropy: tuple[bool | None, ...] = ()
 
     @classmethod
     def of(
@@ -147,21 +150,15 @@ class Request:
         return [(*given, chosen) for chosen in KERNELS.values()]
 
     def covariance(
-        self, kernels: Sequence[Kernel], observations: Observations, structures: int
+        self, kernels: Sequence[Kernel], groups: Sequence[InputGroup], structures: int
     ) -> Covariance:
-        """Return the covariance of some tasks with these kernels."""
-        groups = input_groups(observations)
-        return Covariance(tuple(kernels), groups, self.coupling, structures, self.noise)
+        """Return the covariance of some tasks with these kernels, on these columns."""
+        return Covariance(tuple(kernels), tuple(groups), self.coupling, structures, self.noise)
 
     def progress(self) -> Callback | None:
         """Return the callback as the optimiser calls it: with what it minimises."""
         callback = self.callback
         return callback and (lambda k, value, theta: callback(k, -value, theta))
-
-
-def input_groups(observations: Observations) -> tuple[InputGroup, ...]:
-    """Return the columns of each group of coordinates, as the covariance wants them."""
-    return tuple(InputGroup(g.columns, g.ard) for g in observations.coordinates.groups)
 
 
 def check_names(primary: str, secondary: str | Sequence[str]) -> list[str]:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from xcopula.fitting.selection import common_kernel, shortlist
 from xcopula.fitting.suggestion import suggest
-from xcopula.kernels.covariance import Covariance
+from xcopula.kernels import Kernel
+from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample
 
@@ -101,37 +102,37 @@ def _other_kernels(
 ) -> Iterator[Rival]:
     """Take other kernels of the primary, or of all variables that share one."""
     best, covariance = tables[0][0], process.covariance
-    for candidate in _alike(tables[0], best):
-        kernel = candidate.kernel
-        if kernel == best.kernel or candidate.aic - best.aic > _CLOSE:
-            continue
-        kernels = (kernel, *covariance.kernels[1:])
-        if covariance.shared:
-            kernels = (kernel,) * covariance.tasks
-        other = replace(covariance, kernels=kernels)
-        start = theta.copy()
-        _shift(other, start, candidate, best)
-        yield Rival(replace(process, covariance=other), start, candidate.aic - best.aic)
-
-
-def _alike(table: Sequence[Candidate], best: Candidate) -> list[Candidate]:
-    """Return the candidates that differ from the best in their kernel only."""
-    return [
+    alike = [
         c
-        for c in table
+        for c in tables[0]
         if c.structures == best.structures and c.marginal.name == best.marginal.name
     ]
+    for candidate in alike:
+        # What was chosen may have directions, which the others were not tried with.
+        null = next((c for c in alike if _kind(c) == (best.kernel, candidate.groups)), None)
+        if candidate.kernel == best.kernel or null is None or candidate.aic - null.aic > _CLOSE:
+            continue
+        kernels = (candidate.kernel, *covariance.kernels[1:])
+        if covariance.shared:
+            kernels = (candidate.kernel,) * covariance.tasks
+        other = replace(covariance, kernels=kernels)
+        start = theta.copy()
+        _shift(other, start, candidate, null)
+        yield Rival(replace(process, covariance=other), start, candidate.aic - null.aic)
 
 
-def _shift(covariance: Covariance, start: FloatArray, to: Candidate, best: Candidate) -> None:
+def _kind(candidate: Candidate) -> tuple[Kernel, tuple[InputGroup, ...]]:
+    return candidate.kernel, candidate.groups
+
+
+def _shift(covariance: Covariance, start: FloatArray, to: Candidate, null: Candidate) -> None:
     """Move the primary's lengths and shares as they moved from one candidate to the other."""
-    alone, _ = covariance.with_tasks((0,))
+    alone = Covariance((to.kernel,), to.groups, structures=to.structures)
     own = start[: covariance.size]
     for name in ("length", "logit"):
-        moved = alone.part(to.theta[: alone.size], name) - alone.part(
-            best.theta[: alone.size], name
+        covariance.part(own, name)[..., :1] += alone.part(to.theta, name) - alone.part(
+            null.theta, name
         )
-        covariance.part(own, name)[..., :1] += moved
 
 
 def _other_structures(
@@ -145,12 +146,13 @@ def _other_structures(
     for number in sorted({c.structures for c in tables[0]} - {best.structures}):
         chosen = [next((c for c in t if c.structures == number), None) for t in tables]
         known = [c for c in chosen if c is not None]
-        if len(known) < len(chosen) or known[0].aic - best.aic > _CLOSE:
+        same = all(c.groups == known[0].groups for c in known)
+        if len(known) < len(chosen) or not same or known[0].aic - best.aic > _CLOSE:
             continue
         kernels = tuple(c.kernel for c in known)
         if covariance.shared:
             kernels = kernels[:1] * len(kernels)
-        other = replace(covariance, kernels=kernels, structures=number)
+        other = replace(covariance, kernels=kernels, structures=number, groups=known[0].groups)
         new, start = suggest(other, known, sample)
         # Correlations are those that are known; what step one suggests is rough.
         of_all = covariance.part(theta[: covariance.size], "correlation").mean(axis=0)

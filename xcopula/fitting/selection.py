@@ -234,7 +234,8 @@ def shortlist(table: list[Candidate]) -> list[Marginal]:
     tried = [
         c
         for c in table
-        if c.kernel.name == common_kernel(table) and c.structures == table[-1].structures
+        if c.kernel.name == common_kernel(table)
+        and (c.structures, c.groups) == (table[-1].structures, table[-1].groups)
     ]
     close = [
         c.marginal

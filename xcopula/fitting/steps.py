@@ -23,9 +23,16 @@ from xcopula.fitting.alone import (
 )
 from xcopula.fitting.competition import compete
 from xcopula.fitting.cost import check_cost
+from xcopula.fitting.directions import (
+    Turned,
+    check_directions,
+    choose_directions,
+    input_groups,
+    try_directions,
+)
 from xcopula.fitting.interruption import run_of
 from xcopula.fitting.optimiser import Objective, Optimum
-from xcopula.fitting.request import Request, check_structures, input_groups
+from xcopula.fitting.request import Request, check_structures
 from xcopula.fitting.rivals import rivals_of
 from xcopula.fitting.selection import (
     Choice,
@@ -58,11 +65,13 @@ from xcopula.solvers import Sequential, settle
 __all__ = [
     "begin",
     "choose",
+    "choose_metrics",
     "fit_pair",
     "fit_together",
     "rank",
     "try_kernel",
     "try_law",
+    "turn",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -79,6 +88,7 @@ def begin(observations: Observations, request: Request) -> Request:
         lambda what, given: to_points(what, given, observations), observations.names
     )
     check_structures(observations, request.structures or 1)
+    anisotropy = check_directions(observations, request.anisotropy)
     sample = observations.sample
     solver = settle(request.solver, method.submodels(sample.sizes))
     if method.needs_joint and isinstance(solver, Sequential):
@@ -118,7 +128,7 @@ def begin(observations: Observations, request: Request) -> Request:
         if law is not None:
             check_scores(law.at(sample.covariates_of(i)), values, name)
         fitted.append(law)
-    return replace(request, laws=tuple(fitted), method=method, solver=solver)
+    return replace(request, laws=tuple(fitted), method=method, solver=solver, anisotropy=anisotropy)
 
 
 def try_law(
@@ -178,7 +188,7 @@ def _choice(
     return Choice(
         Alone(
             sample,
-            input_groups(observations),
+            input_groups(observations, request.anisotropy),
             request.structures or 1,
             request.solver,
             request.ticket,
@@ -209,11 +219,38 @@ def choose(tables: Sequence[Sequence[Candidate]], request: Request) -> Tables:
     return tuple(tuple(table) for table in ordered)
 
 
+def turn(
+    observations: Observations, request: Request, tables: Tables, task: int
+) -> tuple[Turned, ...]:
+    """Step one for one task: try whether its correlation has a direction, group by group."""
+    if None not in request.anisotropy:
+        return ()
+    with _step_one("directions", observations, request, task, "directions", counts=False) as choice:
+        system = observations.coordinates
+        return tuple(try_directions(choice.part, tables[task][0], request.anisotropy, system))
+
+
+def choose_metrics(
+    observations: Observations,
+    request: Request,
+    tables: Tables,
+    turned: Sequence[Sequence[Turned]],
+) -> Tables:
+    """Put candidates whose correlation has a direction first, if all tasks together gain by it."""
+    if None not in request.anisotropy:
+        return tables
+    alone = [_choice(observations, request, i).part for i in range(len(tables))]
+    ordered = choose_directions(tables, turned, alone, request.anisotropy)
+    return tuple(tuple(table) for table in ordered)
+
+
 def fit_pair(observations: Observations, request: Request, tables: Tables, task: int) -> Optimum:
     """Fit the primary with one secondary, the primary's parameters held at those of step one."""
     sample = observations.sample.select([0, task])
     chosen = [tables[0][0], tables[task][0]]
-    covariance = request.covariance([c.kernel for c in chosen], observations, chosen[0].structures)
+    covariance = request.covariance(
+        [c.kernel for c in chosen], chosen[0].groups, chosen[0].structures
+    )
     process, theta = suggest(covariance, chosen, sample)
     _, own = process.with_tasks((0,))
     free = np.setdiff1d(np.arange(process.size), own)

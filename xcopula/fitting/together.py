@@ -128,7 +128,9 @@ def begin_together(
         Whether secondaries have no correlation beyond the primary's.
     """
     chosen = [table[0] for table in tables]
-    covariance = request.covariance([c.kernel for c in chosen], observations, chosen[0].structures)
+    covariance = request.covariance(
+        [c.kernel for c in chosen], chosen[0].groups, chosen[0].structures
+    )
     process, theta = suggest(covariance, chosen, observations.sample)
     for i, pair in pairs.items():
         theta[process.with_tasks((0, i))[1]] = pair

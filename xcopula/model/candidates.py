@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.kernels import Kernel
+from xcopula.kernels.covariance import InputGroup
 from xcopula.marginals import Marginal
 from xcopula.model.extremes import EXTREME_SCORE
 from xcopula.process import Process
@@ -38,6 +39,8 @@ class Candidate:
     error : float
         Standard error of the difference in AIC to the best candidate, where the likelihood is that
         of terms that stand for all; else zero.
+    groups : tuple of InputGroup
+        Columns of the inputs, with the directions of their metrics.
     """
 
     kernel: Kernel
@@ -48,6 +51,7 @@ class Candidate:
     largest_score: float
     structures: int = 1
     error: float = 0.0
+    groups: tuple[InputGroup, ...] = ()
 
     @property
     def rank(self) -> tuple[bool, float]:

@@ -354,6 +354,7 @@ class CopulaModel(Predicting):
             "largest_score": [c.largest_score for _, _, c in flat],
             "structures": [c.structures for _, _, c in flat],
             "aic_error": [c.error for _, _, c in flat],
+            "anisotropic": [any(g.directions for g in c.groups) for _, _, c in flat],
         }
         return xr.Dataset({name: ("candidate", values) for name, values in columns.items()})
 
