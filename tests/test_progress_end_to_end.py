@@ -86,8 +86,9 @@ class TestFit:
         heard = []
         model = xcopula.fit(sites, "metal", progress=heard.append, **FIXED | {"marginals": "auto"})
         rivals = {e.label for e in heard if e.what == "rival"}
-        assert rivals == {t.marginal for t in model.law_trials} - {
-            model.candidates[0][0].marginal.name
+        first = model.candidates[0][0]
+        assert rivals == {t.name for t in model.trials} - {
+            f"{first.marginal.name}, {first.kernel.name}"
         }
         assert rivals
         assert heard[-1].done == heard[-1].total

@@ -54,7 +54,7 @@ class TestClasses:
             *("Axis", "Candidate", "CoKriging", "Committee", "CoordinateGroup"),
             *("CoordinateSystem", "Covariance", "Cycle", "Design", "Exact", "Exponential"),
             *("Field", "Full", "GEV", "Gamma", "Globe", "Grouped", "InputGroup", "Label"),
-            *("LawTrial", "LogNormal", "Matern", "Member", "Neighbours", "Normal", "Origin"),
+            *("LogNormal", "Matern", "Member", "Neighbours", "Normal", "Origin"),
             *(
                 "ParetoTail",
                 "Parzen",
@@ -62,11 +62,12 @@ class TestClasses:
                 "Projection",
                 "Regression",
                 "ScoreTable",
+                "Share",
                 "Since",
                 "Sparse",
             ),
             *("SquaredExponential", "Student"),
-            *("StudentT", "Targets", "Transductive", "Uncertainty", "Variable"),
+            *("StudentT", "Targets", "Transductive", "Trial", "Uncertainty", "Variable"),
         ]
 
     @pytest.mark.parametrize(
