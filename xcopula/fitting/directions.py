@@ -252,7 +252,9 @@ def _try(turned: Alone, null: Candidate) -> Turned:
     bend = 0.5 * (bend + bend.T)
     low = float(np.linalg.eigvalsh(bend)[0]) if np.isfinite(bend).all() else 0.0
     step = -np.linalg.solve(bend, slope[where]) if low > 0.0 else np.zeros(where.size)
-    if low > 0.0 and -0.5 * float(slope[where] @ step) < _PROMISED * where.size:
+    # What terms promise by chance counts as often as they do.
+    each = 1.0 if turned.terms is None else turned.sample.size / turned.terms
+    if low > 0.0 and -0.5 * float(slope[where] @ step) < _PROMISED * each * where.size:
         before = -value - process.log_prior(start)[0]
         start[where] += step
         found = turned.judge(null.kernel, process, start, objective)
