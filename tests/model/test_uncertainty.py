@@ -18,6 +18,7 @@ from xcopula.model.uncertainty import Member, Uncertainty, students_of
 from xcopula.process import Student
 
 QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "method": "full"}
+PLAIN = QUICK | {"uncertainty": "plugin"}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def widened(model):
 @pytest.fixture(scope="module")
 def mixed(alone, sites):
     """Two models of one variable, of other laws and kernels, as one."""
-    other = xcopula.fit(sites, "metal", **QUICK | {"marginals": "gamma", "kernels": "se"})
+    other = xcopula.fit(sites, "metal", **PLAIN | {"marginals": "gamma", "kernels": "se"})
     members = tuple(
         Member(m.process, m.prepared, m.theta[None], np.array([w]))
         for m, w in ((alone, 0.3), (other, 0.7))
@@ -322,7 +323,7 @@ class TestChoice:
     def test_what_auto_does_not_draw(self, sites, monkeypatch):
         """Many values of secondaries take too long; draws of no weight are not worth it."""
         few = sites.isel(site=slice(0, 25))
-        crowded = xcopula.fit(few, "metal", "proxy", **QUICK)
+        crowded = xcopula.fit(few, "metal", "proxy", **PLAIN)
         monkeypatch.setattr(uncertainty, "_FEWEST_DRAWS", 31.0)
         assert "draws of 30 would count" in crowded.with_uncertainty("auto").summary()
         monkeypatch.setattr(uncertainty, "_MOST_DRAWN", 30)
