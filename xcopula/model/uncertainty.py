@@ -136,7 +136,7 @@ class Uncertainty:
                 found += "; these are FEW, compare with uncertainty='t'"
         else:
             found = "parameters are taken for certain"
-        return [f"intervals: {found}{f' ({self.reason})' if self.reason else ''}"]
+        return [f"intervals: {found}{f'; {self.reason}' if self.reason else ''}"]
 
 
 def check_uncertainty(kind: Any) -> str:
@@ -180,9 +180,9 @@ def _chosen(model: CopulaModel, wrap: Wrap | None) -> Uncertainty:
     if isinstance(model.solver, Sequential):
         return Uncertainty("plugin", f"{sample.size:,} values leave little open")
     count = _counts(model.process, sample, model.method)[0].parameters
-    reason = f"{first:,} values of {model.tasks[0]} are enough for it"
+    reason = "few parameters for so many values"
     if count > _CROWDED * first and sample.size <= _MOST_DRAWN and _has_optimum(model):
-        few = f"{first:,} values of {model.tasks[0]} are few for {count:.3g} parameters"
+        few = f"{count:.3g} parameters are many for {first:,} values of {model.tasks[0]}"
         try:
             found = _laplace(model, few, wrap)
         except ValueError as error:
