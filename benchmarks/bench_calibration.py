@@ -90,7 +90,9 @@ def rows_of(
     }
     others = [n for n in data.data_vars if n != "primary"]
     for method, (name, options) in itertools.product(methods, ways.items()):
-        model = xcopula.fit(data, "primary", others, method=method, restarts=1, **options)
+        model = xcopula.fit(
+            data, "primary", others, method=method, restarts=1, uncertainty="plugin", **options
+        )
         latent = model.posterior(truth).latent
         moments = Moments(latent["mean"].values, latent["std"].values ** 2)
         yield (f"{method}, {name}", *judged(moments, model.marginals[0], observed))

@@ -188,7 +188,8 @@ def table(rows: list[Row]) -> list[dict[str, object]]:
         base = each["plugin"]
         for kind, numbers in each.items():
             change = numbers[:, 1] / base[:, 1] - 1.0
-            gain = numbers[:, 2] - base[:, 2]
+            both = np.isfinite(numbers[:, 2]) & np.isfinite(base[:, 2])
+            gain = numbers[both, 2] - base[both, 2]  # a value beyond a law's support has none
             root = np.sqrt(max(len(seeds) - 1, 1))
             found.append(
                 {

@@ -18,6 +18,7 @@ from xcopula.model.uncertainty import Member, Uncertainty, students_of
 from xcopula.process import Student
 
 QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "method": "full"}
+PLAIN = QUICK | {"uncertainty": "plugin"}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def widened(model):
 @pytest.fixture(scope="module")
 def mixed(alone, sites):
     """Two models of one variable, of other laws and kernels, as one."""
-    other = xcopula.fit(sites, "metal", **QUICK | {"marginals": "gamma", "kernels": "se"})
+    other = xcopula.fit(sites, "metal", **PLAIN | {"marginals": "gamma", "kernels": "se"})
     members = tuple(
         Member(m.process, m.prepared, m.theta[None], np.array([w]))
         for m, w in ((alone, 0.3), (other, 0.7))
@@ -313,16 +314,16 @@ class TestChoice:
         """Student's t where parameters are few for the values, draws where they are not."""
         chosen = model.with_uncertainty("auto")
         assert chosen.uncertainty.kind == "t"
-        assert "(40 values of metal are enough for it)" in chosen.summary()
+        assert "6 parameters); few parameters for so many values" in chosen.summary()
         few = sites.isel(site=slice(0, 25))
         crowded = xcopula.fit(few, "metal", "proxy", uncertainty="auto", **QUICK)
         assert crowded.uncertainty.kind == "laplace"
-        assert "(25 values of metal are few for 6 parameters)" in crowded.summary()
+        assert "; 6 parameters are many for 25 values of metal" in crowded.summary()
 
     def test_what_auto_does_not_draw(self, sites, monkeypatch):
         """Many values of secondaries take too long; draws of no weight are not worth it."""
         few = sites.isel(site=slice(0, 25))
-        crowded = xcopula.fit(few, "metal", "proxy", **QUICK)
+        crowded = xcopula.fit(few, "metal", "proxy", **PLAIN)
         monkeypatch.setattr(uncertainty, "_FEWEST_DRAWS", 31.0)
         assert "draws of 30 would count" in crowded.with_uncertainty("auto").summary()
         monkeypatch.setattr(uncertainty, "_MOST_DRAWN", 30)
@@ -333,7 +334,7 @@ class TestChoice:
         own = xcopula.fit(sites, "metal", solver="neighbours", uncertainty="auto", **QUICK)
         assert own.uncertainty.kind == "plugin"
         assert own.mixture == (1, True)
-        assert "parameters are taken for certain (40 values leave little open)" in own.summary()
+        assert "parameters are taken for certain; 40 values leave little open" in own.summary()
 
     def test_too_few_for_anything(self, sites):
         """Six values and six parameters: the reason is said."""

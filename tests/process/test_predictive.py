@@ -182,6 +182,27 @@ class TestMixture:
         near, far = predicted.crps(np.full(2, 50.0)), predicted.crps(np.full(2, 60.0))
         np.testing.assert_allclose(far - near, 10.0, rtol=1e-6)
 
+    def test_crps_of_a_law_that_saturates(self):
+        """Quantiles that overflow count nothing."""
+
+        class Saturated(Normal):
+            """A normal law that knows no scores beyond eight."""
+
+            def from_normal(self, z):
+                value = super().from_normal(z)
+                return np.where(np.abs(z) > 8.0, np.copysign(np.inf, value), value)
+
+        one = Predictive.of(Moments(np.zeros(1), np.ones(1)), Normal(0.0, 1.0))
+        both = Predictive(
+            np.zeros((2, 1)),
+            np.ones((2, 1)),
+            (Saturated(0.0, 1.0),) * 2,
+            np.full(2, 0.5),
+            (NORMAL,) * 2,
+        )
+        observed = np.array([0.4])
+        np.testing.assert_allclose(both.crps(observed), one.crps(observed), rtol=1e-9)
+
     def test_sites_do_not_know_each_other(self):
         """To the last bit: a prediction does not depend on its chunk."""
         predicted = mixture(7)

@@ -73,7 +73,7 @@ _OPTIONS = (
     click.option(
         "--uncertainty",
         metavar="NAME",
-        help="What intervals count of the parameters: plugin (default), t, laplace or auto.",
+        help="What intervals count of the parameters: auto (default), plugin, t or laplace.",
     ),
     click.option(
         "--anisotropy",

@@ -80,7 +80,7 @@ def fit(
     optimizer: str = "l-bfgs",
     ard: bool | Sequence[str] = False,
     anisotropy: Anisotropy = "auto",
-    uncertainty: str = "plugin",
+    uncertainty: str = "auto",
     thin: Thin = None,
     max_hours: float | None = 4.0,
     restarts: int = 2,
@@ -147,13 +147,14 @@ def fit(
         "auto" tries it in groups of two or three coordinates and keeps it if AIC says so. Names of
         groups, or a mapping of names to "auto", True or False, say it group by group. All variables
         and structures share the directions.
-    uncertainty : {"plugin", "t", "laplace", "auto"}
+    uncertainty : {"auto", "plugin", "t", "laplace"}
         What predictions count of what the parameters do not know. "plugin" takes them for certain:
         with few sites intervals are then too narrow. "t" widens the latent errors by Student's t,
         for the number of parameters, and costs nothing. "laplace" averages over some 30 draws of
-        the parameters: a fit takes seconds longer, a prediction 30 times as long. "auto" takes
-        "laplace" where data are few, "t" where they are more, and "plugin" with neighbours;
-        ``summary()`` says which. :meth:`CopulaModel.with_uncertainty` changes it later.
+        the parameters: a fit takes about 60 evaluations longer, a prediction 30 times as long.
+        "auto" takes "t", or "laplace" where parameters are more than a fifth of the values, or
+        "plugin" with neighbours; ``summary()`` says which.
+        :meth:`CopulaModel.with_uncertainty` changes it later.
     thin : int or mapping of dim to int, optional
         Use only every n-th entry of the data, along all dims or along those that are named.
     max_hours : float, optional

@@ -89,7 +89,7 @@ def _other_laws(process: Process, theta: FloatArray, table: list[Candidate]) -> 
     """Take other laws of the primary; the covariance starts where it is."""
     covariance_theta, marginals = process.split(theta)
     tried = [c for c in table if c.kernel.name == common_kernel(table)]
-    aic = {c.marginal.name: c.aic for c in reversed(tried)}
+    aic = {c.marginal.name: c.aic for c in sorted(tried, key=lambda c: -c.aic)}
     for law in shortlist(table):
         if law.name != marginals[0].name:
             other = Process(process.covariance, (law, *marginals[1:]))
@@ -152,7 +152,10 @@ def _other_structures(
         kernels = tuple(c.kernel for c in known)
         if covariance.shared:
             kernels = kernels[:1] * len(kernels)
-        other = replace(covariance, kernels=kernels, structures=number, groups=known[0].groups)
+        coupling = covariance.coupling
+        if covariance.shared:
+            coupling = "icm" if number == 1 else "lmc"
+        other = Covariance(kernels, known[0].groups, coupling, number, covariance.noise)
         new, start = suggest(other, known, sample)
         # Correlations are those that are known; what step one suggests is rough.
         of_all = covariance.part(theta[: covariance.size], "correlation").mean(axis=0)

@@ -138,10 +138,9 @@ class Uncertainty:
                 found += "; these are FEW, compare with uncertainty='t'"
         else:
             found = "parameters are taken for certain"
-        shared = sum(m.weights.sum() > 0.0 for m in self.members)
-        if shared > 1:
-            found = f"a mixture of {shared} candidates, {found}"
-        return [f"intervals: {found}{f' ({self.reason})' if self.reason else ''}"]
+        if len(self.members) > 1:
+            found = f"a mixture of {len(self.members)} candidates, {found}"
+        return [f"intervals: {found}{f'; {self.reason}' if self.reason else ''}"]
 
 
 def check_uncertainty(kind: Any) -> str:
@@ -169,7 +168,8 @@ def account(model: CopulaModel, kind: str, wrap: Wrap | None = None) -> CopulaMo
         If there are too few values for "t", or "laplace" finds no optimum to go by.
     """
     if kind == "plugin":
-        return replace(model, uncertainty=_certain(model, ""))
+        certain = _certain(model, "")
+        return model if certain is model.uncertainty else replace(model, uncertainty=certain)
     if kind == "t":
         return replace(model, uncertainty=_student(model, ""))
     if kind == "laplace":
@@ -185,9 +185,9 @@ def _chosen(model: CopulaModel, wrap: Wrap | None) -> Uncertainty | None:
     if isinstance(model.solver, Sequential):
         return _certain(model, f"{sample.size:,} values leave little open")
     count = _counts(model.process, sample, model.method)[0].parameters
-    reason = f"{first:,} values of {model.tasks[0]} are enough for it"
+    reason = "few parameters for so many values"
     if count > _CROWDED * first and sample.size <= _MOST_DRAWN and _has_optimum(model):
-        few = f"{first:,} values of {model.tasks[0]} are few for {count:.3g} parameters"
+        few = f"{count:.3g} parameters are many for {first:,} values of {model.tasks[0]}"
         try:
             found = _laplace(model, few, wrap)
         except ValueError as error:

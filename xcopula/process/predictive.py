@@ -169,7 +169,9 @@ class Predictive:
         """
         if self.plain:
             return outcome.crps(self.means[0], self.stds[0], self.laws[0], observed)
-        cuts = np.sort(np.stack([observed, *self._cuts()]), axis=0)
+        cuts = np.stack([observed, *self._cuts()])
+        # A law that saturates has no quantile so far out: its piece is left out.
+        cuts = np.sort(np.where(np.isfinite(cuts), cuts, observed), axis=0)
         total = np.zeros_like(observed)
         for low, high in itertools.pairwise(cuts):
             half = 0.5 * (high - low)
