@@ -815,10 +815,10 @@ MUTANTS = (
         "fitting/test_steps.py::TestPairs::test_hold_the_primary_s_parameters_exactly",
     ),
     Mutant(
-        "steps-best",
-        "fitting/together.py",
-        "best = tried[int(np.argmin([t.crps for t in trials]))]",
-        "best = tried[int(np.argmax([t.crps for t in trials]))]",
+        "competition-best",
+        "fitting/competition.py",
+        "best = int(np.argmax(weights))",
+        "best = int(np.argmin(weights))",
         "fitting/test_steps.py::TestTogether::test_laws_compete_by_the_score_of_the_model",
     ),
     Mutant(

@@ -207,7 +207,8 @@ def _most_structures(request: Request, sample: Sample) -> int:
     if isinstance(request.solver, Sequential):
         enough = some_terms(request.solver, sample, _STRUCTURES_FROM) is not None
     else:
-        enough = sample.size >= _FEWEST_WITH_TWO
+        # As one of the kernels: where that was given, this is not a question.
+        enough = sample.size >= _FEWEST_WITH_TWO and None in request.kernels
     return 2 if request.structures is None and enough and request.coupling != "icm" else 1
 
 
