@@ -160,8 +160,9 @@ def rules_tables(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     both = paired(rows, ["kind", "sites", "seed"], BEFORE).assign(all="all")
     found = {by: means(both, [by, "rule"]) for by in ("all", "kind", "sites")}
     texts = [to_text(found["all"], {"rule": "rule"})]
-    for by in ("kind", "sites"):
-        texts.append(to_text(found[by][found[by]["rule"] == CHOSEN], {by: by}))
+    for by, name in (("kind", "kind of world"), ("sites", "number of sites")):
+        own = to_text(found[by][found[by]["rule"] == CHOSEN], {by: by})
+        texts.append(f"{CHOSEN.capitalize()}, by {name}:\n\n{own}")
     numbers = pd.concat([t.rename(columns={by: "of"}) for by, t in found.items()])
     return numbers, "\n".join(texts)
 
@@ -175,10 +176,11 @@ def fits_tables(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
             found.append(means(both.assign(**change), ["kind", "law", "rule"]).assign(base=base))
     numbers = pd.concat(found)
     compared = [(STRUCTURES, GIVEN), (OPEN, GIVEN), (OPEN, STRUCTURES)]
+    of_both = numbers[numbers["law"] == "both"]
     own = [
-        numbers[(numbers["rule"] == rule) & (numbers["base"] == base)] for rule, base in compared
+        of_both[(of_both["rule"] == rule) & (of_both["base"] == base)] for rule, base in compared
     ]
-    heads = {"kind": "truth", "law": "law", "rule": "options", "base": "against"}
+    heads = {"kind": "truth", "rule": "options", "base": "against"}
     weights = rows[rows["rule"] == OPEN].groupby("kind", sort=False)["other_coupling"].mean()
     seconds = rows.groupby("rule", sort=False)["seconds"].mean()
     notes = [

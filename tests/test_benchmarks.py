@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_coverage.py", ["--only", "cost"], "x plugin"),
         ("bench_coverage.py", ["--only", "stations"], "whole stations"),
         ("bench_choices.py", ["rules"], "| stacking towards Akaike | 2 |"),
-        ("bench_choices.py", ["fits"], "| all | both | both open | structures open | 1 |"),
+        ("bench_choices.py", ["fits"], "| all | both open | structures open | 1 |"),
         ("bench_million.py", ["reading"], "stations x days"),
         ("bench_neighbours.py", ["effects"], "nats lost"),
         ("bench_scale.py", ["cells"], "variables: 3"),
