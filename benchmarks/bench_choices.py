@@ -162,7 +162,7 @@ def rules_tables(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     texts = [to_text(found["all"], {"rule": "rule"})]
     for by, name in (("kind", "kind of world"), ("sites", "number of sites")):
         own = to_text(found[by][found[by]["rule"] == CHOSEN], {by: by})
-        texts.append(f"{CHOSEN.capitalize()}, by {name}:\n\n{own}")
+        texts.append(f"{CHOSEN[0].upper()}{CHOSEN[1:]}, by {name}:\n\n{own}")
     numbers = pd.concat([t.rename(columns={by: "of"}) for by, t in found.items()])
     return numbers, "\n".join(texts)
 
