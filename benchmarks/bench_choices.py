@@ -71,11 +71,13 @@ def rows_of_rules(about: tuple[str, int, int]) -> list[Row]:
     return [{**row, "seconds": time.process_time() - began} for row in rows]
 
 
-# Coupling of the truth, log lengths of the primary and the secondary, and their correlation.
+# Coupling of the truth, lengths of the primary and the secondary, and the range of the parameter of
+# their correlation, which is its hyperbolic tangent.
 TRUTHS = {
     "convolution, unequal ranges": ("convolution", (0.12, 0.35), (1.0, 1.6)),
     "ICM": ("icm", (0.2,), (1.0, 1.6)),
     "independent": ("convolution", (0.2, 0.2), (0.0, 0.0)),
+    "ICM, correlation 0.98": ("icm", (0.2,), (2.2, 2.6)),
 }
 GIVEN, STRUCTURES, OPEN = "both given", "structures open", "both open"
 OPTIONS = {
@@ -220,23 +222,24 @@ def whole_fit(about: tuple[str, int]) -> list[Row]:
     return list(rows_of_fits(*about, sites=80))
 
 
-def rules(quick: bool, seeds: int | None, path: Path | None, workers: int) -> tuple:
+def rules(quick: bool, seeds: list[int], path: Path | None, workers: int) -> tuple:
     """Compare rules on worlds of one variable."""
     kinds, sizes = (KINDS[:1], SIZES[:1]) if quick else (KINDS, SIZES)
-    worlds = itertools.product(range(seeds or (2 if quick else 12)), sizes, kinds)
+    worlds = itertools.product(seeds, sizes, kinds)
     todo = [(kind, size, seed) for seed, size, kind in worlds]
     return rules_tables(gather(path, todo, ["kind", "sites", "seed"], rows_of_rules, workers))
 
 
-def fits(quick: bool, seeds: int | None, path: Path | None, workers: int) -> tuple:
+def fits(quick: bool, seeds: list[int], path: Path | None, workers: int) -> tuple:
     """Compare options of whole fits."""
     kinds, run = (list(TRUTHS)[:1], quick_fit) if quick else (TRUTHS, whole_fit)
-    worlds = itertools.product(range(seeds or (1 if quick else 20)), kinds)
+    worlds = itertools.product(seeds, kinds)
     todo = [(kind, seed) for seed, kind in worlds]
     return fits_tables(gather(path, todo, ["kind", "seed"], run, workers))
 
 
-STAGES = {"rules": rules, "fits": fits}
+# What is run, and how many worlds of each kind: quickly, and as documented.
+STAGES = {"rules": (rules, 2, 12), "fits": (fits, 1, 20)}
 
 
 def main() -> None:
@@ -244,6 +247,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, help="worlds of each kind; 12 of rules, 20 of fits")
+    parser.add_argument("--first", type=int, default=0, help="the first of these seeds")
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--rows", type=Path, help="a folder for a row of each world, to go on with")
     parser.add_argument("--out", type=Path, help="a folder for the tables")
@@ -253,8 +257,10 @@ def main() -> None:
     for folder in filter(None, (asked.rows, asked.out)):
         folder.mkdir(parents=True, exist_ok=True)
     for name in asked.stage or STAGES:
+        run, few, many = STAGES[name]
+        seeds = np.arange(asked.seeds or (few if asked.quick else many)) + asked.first
         path = asked.rows and asked.rows / f"{name}.csv"
-        numbers, text = STAGES[name](asked.quick, asked.seeds, path, asked.workers)
+        numbers, text = run(asked.quick, seeds.tolist(), path, asked.workers)
         print(text)
         if asked.out is not None:
             (asked.out / f"{name}.md").write_text(text)
