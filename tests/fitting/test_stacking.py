@@ -63,3 +63,9 @@ def test_weights_of_criteria():
     np.testing.assert_allclose(
         akaike_weights(np.array([10.0, 12.0])), [1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1))]
     )
+
+
+def test_what_predicts_best_has_weight_whatever_was_expected():
+    y = np.random.default_rng(3).normal(size=300)
+    found = np.stack([norm.logpdf(y, 1.0), norm.logpdf(y)], 1)
+    assert stack(found, np.array([1.0, 0.0]))[1] > 0.7
