@@ -25,7 +25,7 @@ from xcopula.process import Process, Targets
 from xcopula.solvers import Exact, Neighbours
 from xcopula.solvers.neighbours import Local
 
-QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 # The function of the same name hides the module.
 FIT = importlib.import_module("xcopula.fitting.fit")
 SECONDARIES = ["Ni", "Zn"]
@@ -366,6 +366,7 @@ def test_laws_are_judged_by_the_default_number_for_predictions(metals, monkeypat
 
     monkeypatch.setattr(Local, "left_out", left_out)
     given = {"kernels": "matern32", "restarts": 0, "method": method()}
+    given["uncertainty"] = "plugin"
     given["marginals"] = {"Ni": "lognormal"}
     fits = {
         many: xcopula.fit(metals, "Cd", "Ni", solver=Neighbours(12, many, False), **given)
@@ -391,7 +392,9 @@ def test_the_sample_is_prepared_once(metals, monkeypatch, method):
         return original(self, *arguments, **options)
 
     monkeypatch.setattr(method, "prepare", prepare)
-    model = xcopula.fit(metals, "Cd", ["Ni", "Zn"], method=method(), kernels="matern32")
+    model = xcopula.fit(
+        metals, "Cd", ["Ni", "Zn"], method=method(), kernels="matern32", uncertainty="plugin"
+    )
     assert len(model.law_trials) > 1
     assert len(calls) == 1
     model.loo()

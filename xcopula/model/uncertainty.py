@@ -164,7 +164,7 @@ def account(model: CopulaModel, kind: str, wrap: Wrap | None = None) -> CopulaMo
         If there are too few values for "t", or "laplace" finds no optimum to go by.
     """
     if kind == "plugin":
-        return replace(model, uncertainty=None)
+        return model if model.uncertainty is None else replace(model, uncertainty=None)
     if kind == "t":
         return replace(model, uncertainty=_student(model, ""))
     if kind == "laplace":
