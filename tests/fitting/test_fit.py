@@ -18,7 +18,7 @@ from xcopula.marginals import Exponential, LogNormal, Normal
 from xcopula.methods import Transductive
 from xcopula.solvers import Exact
 
-FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
+FIXED = {"method": "full", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 
 
 @pytest.fixture

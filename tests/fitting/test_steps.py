@@ -26,7 +26,7 @@ from xcopula.process import Process, Targets, scores
 from xcopula.solvers import Exact, Neighbours
 from xcopula.solvers.neighbours import Local
 
-QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 # The function of the same name hides the module.
 FIT = importlib.import_module("xcopula.fitting.fit")
 SECONDARIES = ["Ni", "Zn"]
@@ -381,6 +381,7 @@ def test_laws_are_judged_by_the_default_number_for_predictions(metals, monkeypat
 
     monkeypatch.setattr(Local, "left_out", left_out)
     given = {"kernels": "matern32", "restarts": 0, "method": method()}
+    given["uncertainty"] = "plugin"
     given["marginals"] = {"Ni": "lognormal"}
     fits = {
         many: xcopula.fit(metals, "Cd", "Ni", solver=Neighbours(12, many, False), **given)

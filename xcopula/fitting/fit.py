@@ -19,6 +19,7 @@ from xcopula.arguments import check_flag
 from xcopula.fitting.cost import count_candidates
 from xcopula.fitting.directions import Anisotropy, asked_of_groups
 from xcopula.fitting.interruption import interruptible, run_of, stop_together
+from xcopula.fitting.optimiser import Objective
 from xcopula.fitting.recovery import interruption
 from xcopula.fitting.request import Callback, Request, check_names, check_thin
 from xcopula.fitting.selection import kernels_to_try, laws_to_try
@@ -356,10 +357,14 @@ def _assemble(
 ) -> CopulaModel:
     """Make the record of what was fitted, and count what its parameters do not know."""
     model, kind = _record(observations, request, tables, fitted), request.uncertainty
-    if kind == "plugin":
-        return account(model, kind)
+
+    def wrap(objective: Objective) -> Objective:
+        return interruptible(objective, request.ticket)
+
+    if kind != "laplace":  # it takes no time to tell of
+        return account(model, kind, wrap)
     with run_of(request.ticket).step("uncertainty", model.tasks, kind, counts=False):
-        return account(model, kind, lambda objective: interruptible(objective, request.ticket))
+        return account(model, kind, wrap)
 
 
 def _record(
