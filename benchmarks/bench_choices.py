@@ -186,8 +186,10 @@ def fits_tables(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     weights = rows[rows["rule"] == OPEN].groupby("kind", sort=False)["other_coupling"].mean()
     seconds = rows.groupby("rule", sort=False)["seconds"].mean()
     notes = [
-        "Mean weight of ICM or LMC: " + ", ".join(f"{k} {w:.2f}" for k, w in weights.items()),
-        "CPU seconds of a fit: " + ", ".join(f"{k} {t:.1f}" for k, t in seconds.items()),
+        "Mean weight of ICM or LMC by truth. "
+        + "; ".join(f"{k}: {w:.2f}" for k, w in weights.items()),
+        "CPU seconds of a fit by options. "
+        + "; ".join(f"{k}: {t:.1f}" for k, t in seconds.items()),
     ]
     return numbers, "\n".join([to_text(pd.concat(own), heads), *(f"{n}.\n" for n in notes)])
 
