@@ -161,7 +161,8 @@ class TestInvariance:
         for matrix in (np.eye(2), rotation):
             east, north = matrix @ places.T
             data = xr.Dataset({"v": ("s", values)}, coords={"x": ("s", east), "y": ("s", north)})
-            models.append(xcopula.fit(data, "v", anisotropy=True, optimizer="cg", **GIVEN))
+            options = GIVEN | {"optimizer": "cg", "uncertainty": "plugin"}
+            models.append(xcopula.fit(data, "v", anisotropy=True, **options))
             east, north = matrix @ cells.T
             target = xr.Dataset(coords={"x": ("c", east), "y": ("c", north)})
             predictions.append(models[-1].predict(target).to_array().values)

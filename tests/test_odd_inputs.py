@@ -365,8 +365,8 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
         ([{"zz": "se"}, {5: "se"}], KeyError, r"`kernels` names .*are \['a'\]"),
     ],
     "coupling": [
-        (["zz", ""], ValueError, "Unknown coupling .*Choose one of convolution"),
-        ([5, None, ["icm"], np.array(["icm", "lmc"])], TypeError, "`coupling` must be one of convolution"),
+        (["zz", ""], ValueError, "Unknown coupling .*Choose one of auto, convolution"),
+        ([5, None, ["icm"], np.array(["icm", "lmc"])], TypeError, "`coupling` must be one of auto, convolution"),
     ],
     "noise": [
         (["zz", ""], ValueError, "Unknown noise .*Choose one of correlated"),

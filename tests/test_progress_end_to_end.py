@@ -18,6 +18,7 @@ from xcopula.progress import Event, to_logger, to_terminal
 from xcopula.solvers import Exact
 
 FIXED = {"marginals": "normal", "kernels": "matern32", "restarts": 0, "coupling": "icm"}
+FIXED |= {"anisotropy": False, "uncertainty": "plugin"}
 
 
 def steps(events: list[Event]) -> list[tuple]:

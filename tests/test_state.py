@@ -41,7 +41,11 @@ WITHOUT_STATE = {
     # on the way to a model: gone when it is there
     "xcopula.fitting.cost.Estimate": "what a fit was expected to take",
     "xcopula.fitting.fit._Fitting": "the steps of a fit, to be run or recorded",
+    "xcopula.fitting.competition._Tried": "a candidate while it competes",
     "xcopula.fitting.curvature.Descent": "how a search ended",
+    "xcopula.fitting.rivals.Rival": "a candidate before it is fitted",
+    "xcopula.fitting.together.LeftOut": "scores while candidates compete",
+    "xcopula.fitting.together.Rows": "which values are left out meanwhile",
     "xcopula.fitting.optimiser.Optimum": "where a search ended: the model repeats what counts",
     "xcopula.fitting.request.Request": "what was asked of a fit",
     "xcopula.fitting.alone.Alone": "a variable during step one",

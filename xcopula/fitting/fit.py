@@ -130,12 +130,14 @@ def fit(
         elevation, say), and fitted inside the likelihood.
     kernels : str, Kernel or mapping
         Kernel of every variable, or of each by name: "auto", "se", "matern12", "matern32",
-        "matern52", or a kernel of your own.
-    coupling : {"convolution", "icm", "lmc"}
-        How kernels of different variables combine.
+        "matern52", or a kernel of your own. Laws, kernels and structures of the primary that are
+        close to the best share its predictions, by how well they predict values that are left out.
+    coupling : {"convolution", "icm", "lmc", "auto"}
+        How kernels of different variables combine. "auto" is "convolution", and lets "icm" compete
+        for a share of the predictions.
     structures : int or "auto"
-        Number of nested structures (short and long range). "auto" is one; where values are many
-        and solved by neighbours, a second one is tried and kept if it gains more than chance.
+        Number of nested structures (short and long range). With "auto" two are tried where the
+        kernel is left open too, and where values are many and solved by neighbours.
     noise : {"correlated", "independent"}
         Whether the nuggets of variables sampled at one site are correlated.
     optimizer : {"l-bfgs", "cg", "annealing"}
