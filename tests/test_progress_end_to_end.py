@@ -30,11 +30,11 @@ def steps(events: list[Event]) -> list[tuple]:
 
 class TestFit:
     def test_a_single_variable(self, sites):
-        """Its law, its kernels, then all parameters."""
+        """Its law, its kernels, then all parameters, and those that are close."""
         heard = []
         options = FIXED | {"kernels": "auto"}
         xcopula.fit(sites, "metal", progress=heard.append, **options)
-        assert steps(heard) == [
+        assert [step for step in steps(heard) if step[0] != "rival"] == [
             ("fit", ("metal",), ""),
             ("law", ("metal",), "normal"),
             *(("kernel", ("metal",), k) for k in ("se", "matern12", "matern52")),
