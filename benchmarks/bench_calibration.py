@@ -40,31 +40,40 @@ def world(seed: int, sites: int, secondaries: int) -> tuple[xr.Dataset, xr.Datas
     covariance.part(theta, "correlation")[:] = rng.uniform(0.6, 1.1, (1, tasks * secondaries // 2))
     process = Process(covariance, (LAW,) * tasks)
     theta = process.join(theta)
+    data, truth, kept = draw(rng, process, theta, sites)
+    return data, truth, (process, kept, theta)
+
+
+def draw(
+    rng: np.random.Generator, process: Process, theta: np.ndarray, sites: int
+) -> tuple[xr.Dataset, xr.Dataset, Sample]:
+    """Draw a process: the data, the truth at held-out places, and the data as a sample."""
+    laws, tasks = process.marginals, len(process.marginals)
     # Places of the primary, those that are held out, and others of the secondaries alone.
     places = rng.uniform(size=(2 * sites + HELD_OUT, 2))
     first, last = np.arange(sites), sites + HELD_OUT + np.arange(sites)
-    rows = [np.arange(sites + HELD_OUT)] + [np.concatenate([first, last])] * secondaries
+    rows = [np.arange(sites + HELD_OUT)] + [np.concatenate([first, last])] * (tasks - 1)
     sample = Sample.of([places[r] for r in rows], [np.ones(len(r)) for r in rows])
     factor = np.tril(Exact().condition(process, sample, None, theta).factor)
     z = factor @ rng.normal(size=sample.size)
+    values = [law.from_normal(z[sample.task(i)]) for i, law in enumerate(laws)]
     names = ["primary", *(f"secondary{i}" for i in range(1, tasks))]
     known = [first, *(np.arange(len(r)) for r in rows[1:])]
     data = {}
     for i, name in enumerate(names):
-        values = np.full(len(places), np.nan)
-        own = z[sample.task(i)]
-        values[rows[i][known[i]]] = LAW.from_normal(own[known[i]])
-        data[name] = ("site", values)
+        whole = np.full(len(places), np.nan)
+        whole[rows[i][known[i]]] = values[i][known[i]]
+        data[name] = ("site", whole)
     coords = {c: ("site", places[:, k]) for k, c in enumerate("xy")}
     truth = xr.Dataset(
-        {"primary": ("site", LAW.from_normal(z[sites : sites + HELD_OUT]))},
+        {"primary": ("site", values[0][sites:])},
         coords={c: ("site", places[sites : sites + HELD_OUT, k]) for k, c in enumerate("xy")},
     )
     kept = Sample.of(
         [places[r][k] for r, k in zip(rows, known, strict=True)],
-        [LAW.from_normal(z[sample.task(i)][known[i]]) for i in range(tasks)],
+        [v[k] for v, k in zip(values, known, strict=True)],
     )
-    return xr.Dataset(data, coords=coords), truth, (process, kept, theta)
+    return xr.Dataset(data, coords=coords), truth, kept
 
 
 def judged(moments: Moments, law: LogNormal, observed: np.ndarray) -> tuple[float, float]:
@@ -90,7 +99,9 @@ def rows_of(
     }
     others = [n for n in data.data_vars if n != "primary"]
     for method, (name, options) in itertools.product(methods, ways.items()):
-        model = xcopula.fit(data, "primary", others, method=method, restarts=1, **options)
+        model = xcopula.fit(
+            data, "primary", others, method=method, restarts=1, uncertainty="plugin", **options
+        )
         latent = model.posterior(truth).latent
         moments = Moments(latent["mean"].values, latent["std"].values ** 2)
         yield (f"{method}, {name}", *judged(moments, model.marginals[0], observed))

@@ -21,6 +21,7 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.linalg import cholesky, inverse_from_cholesky
 
 PLANE = (InputGroup(2),)
+TURNED = InputGroup(2, directions=((1.0, 0.0), (0.0, 1.0)))
 MATERN = (KERNELS["matern32"],) * 3
 LARGE, SMALL = (259, 359, 359), (10, 10, 10)
 
@@ -33,6 +34,8 @@ CASES = {
     "two structures": (LARGE, Covariance(MATERN, PLANE, "lmc", 2)),
     "space and time": (LARGE, Covariance(MATERN, (InputGroup(2), InputGroup(1)))),
     "and a scale each": (LARGE, Covariance(MATERN, (InputGroup(2, ard=True), InputGroup(1)))),
+    "directions": (LARGE, Covariance(MATERN, (TURNED,))),
+    "and time": (LARGE, Covariance(MATERN, (TURNED, InputGroup(1)))),
     "few": (SMALL, Covariance(MATERN, PLANE)),
 }
 

@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from xcopula.fitting.alone import Alone
-from xcopula.fitting.request import input_groups
+from xcopula.fitting.directions import input_groups
 from xcopula.fitting.selection import Choice, kernels_to_try, laws_to_try
 from xcopula.labels.observations import observe
 from xcopula.labels.sites import find_sites

@@ -143,16 +143,16 @@ MUTANTS = (
     ),
     Mutant(
         "scores-log-score",
-        "process/scores.py",
-        "- np.log(std),",
-        "+ np.log(std),",
+        "process/predictive.py",
+        "gain - np.log(std)",
+        "gain + np.log(std)",
         "process/test_scores.py::TestNormal::test_log_score",
     ),
     Mutant(
         "scores-interval",
         "process/scores.py",
-        "outcome.quantile(mean, std, law, 0.95)",
-        "outcome.quantile(mean, std, law, 0.9)",
+        "predicted.quantile(0.95)",
+        "predicted.quantile(0.9)",
         "process/test_scores.py::TestNormal::test_quantiles",
     ),
     Mutant(
@@ -732,8 +732,8 @@ MUTANTS = (
     Mutant(
         "posterior-mean-alone",
         "prediction/posterior.py",
-        "if (levels != 0.5).any()",
-        "if (levels != 0.5).all()",
+        "or (levels != 0.5).any()",
+        "or (levels != 0.5).all()",
         "prediction/test_posterior.py::TestPosterior::test_interval "
         "prediction/test_posterior.py::TestMeanAlone",
     ),
@@ -815,10 +815,10 @@ MUTANTS = (
         "fitting/test_steps.py::TestPairs::test_hold_the_primary_s_parameters_exactly",
     ),
     Mutant(
-        "steps-best",
-        "fitting/together.py",
-        "best = tried[int(np.argmin([t.crps for t in trials]))]",
-        "best = tried[int(np.argmax([t.crps for t in trials]))]",
+        "competition-best",
+        "fitting/competition.py",
+        "best = int(np.argmax(weights))",
+        "best = int(np.argmin(weights))",
         "fitting/test_steps.py::TestTogether::test_laws_compete_by_the_score_of_the_model",
     ),
     Mutant(
@@ -1181,7 +1181,7 @@ MUTANTS = (
     Mutant(
         "neighbours-adapts",
         "solvers/neighbours.py",
-        "return not one or covariance.groups[0].ard",
+        "return not one or covariance.groups[0].freedom > 0",
         "return not one",
         "solvers/test_neighbours.py::TestOptions::test_adapts",
     ),

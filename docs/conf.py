@@ -24,11 +24,13 @@ numpydoc_show_class_members = False
 autodoc_typehints = "none"
 exclude_patterns = [
     "data",
+    "choices/*.md",
     "colorado/*.md",
     "large/*.md",
     "report/*.md",
     "satellite/*.md",
     "transduction/*.md",
+    "uncertainty/*.md",
 ]
 
 html_math_renderer = "mathml"

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import xcopula
 from xcopula.methods import CoKriging, Committee, Full, Method, Sparse, Transductive
 
-FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
+FIXED = {"method": "full", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 
 # Every method, with options for a hundred observations.
 METHODS: dict[str, Method] = {
@@ -130,6 +130,7 @@ def fit_by(sloped):
     """
     laws = {"metal": "normal", "proxy": xcopula.regress("normal", on="height")}
     options = {"marginals": laws, "kernels": "matern32", "coupling": "icm", "restarts": 0}
+    options["uncertainty"] = "plugin"
 
     @functools.cache
     def fitted(name: str) -> xcopula.CopulaModel:
@@ -158,4 +159,5 @@ def triple(trio):
         kernels="matern32",
         coupling="icm",
         restarts=0,
+        uncertainty="plugin",
     )

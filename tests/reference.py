@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import special, stats
 from scipy.integrate import quad
+from scipy.linalg import block_diag, expm
 
 from xcopula.kernels import KERNELS
 from xcopula.kernels.correlation import parameters_of
@@ -106,6 +107,35 @@ def task_matrices(covariance, theta):
     ]
 
 
+PLANE_AXES = ((1.0, 0.0), (0.0, 1.0))
+SPACE_AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+# Two directions of three, neither along a column: a tangent plane of the globe.
+TANGENT_AXES = ((0.6, 0.8, 0.0), (-0.64, 0.48, 0.6))
+
+
+def metric(group, parameters):
+    """Return M, with squared distances d'Md, from the definition."""
+    if group.ard:
+        return np.diag(np.exp(-2.0 * np.array(parameters)))
+    if not group.directions:
+        return np.eye(group.size)
+    span = np.array(group.directions)
+    matrix = expm(symmetric(parameters, len(span)))
+    return np.eye(group.size) + span.T @ (matrix - np.eye(len(span))) @ span
+
+
+def symmetric(parameters, size):
+    """Return the symmetric matrix without trace that parameters stand for."""
+    if size == 2:
+        a, b = parameters
+        return np.array([[a, b], [b, -a]])
+    a, b, *off = parameters
+    diagonal = np.array([a, -a, 0.0]) + np.array([1.0, 1.0, -2.0]) * b / math.sqrt(3.0)
+    matrix = np.diag(diagonal)
+    matrix[np.tril_indices(3, -1)] = off
+    return matrix + np.tril(matrix, -1).T
+
+
 def covariance_matrix(covariance, theta, inputs, numbers=None):
     """Return the covariance (n, n) of all tasks' inputs, a list of (n_i, d), entry by entry.
 
@@ -113,15 +143,13 @@ def covariance_matrix(covariance, theta, inputs, numbers=None):
     """
     *amplitudes, nugget = task_matrices(covariance, theta)
     lengths = np.exp(covariance.part(theta, "length"))
-    scales, scaling = np.ones(covariance.columns), iter(covariance.part(theta, "scaling"))
-    groups, start = [], 0
+    scaling, groups, roots, start = iter(covariance.part(theta, "scaling")), [], [], 0
     for group in covariance.groups:
         groups.append(slice(start, start + group.size))
-        if group.ard:
-            for c in range(start, start + group.size):
-                scales[c] = math.exp(next(scaling))
+        own = [next(scaling) for _ in range(group.parameters)]
+        roots.append(np.linalg.cholesky(metric(group, own)).T)
         start += group.size
-    points = [(i, x / scales) for i, block in enumerate(inputs) for x in block]
+    points = [(i, block_diag(*roots) @ x) for i, block in enumerate(inputs) for x in block]
     if numbers is None:
         numbers = stacked(inputs)[1]
     sites = [(*point, number) for point, number in zip(points, numbers, strict=True)]
@@ -262,6 +290,11 @@ def simulate(process, theta, inputs, seed=0):
 
 
 EXAMPLES = {
+    "directions": (
+        "matern32 se",
+        (InputGroup(2, directions=PLANE_AXES), InputGroup(1)),
+        {"structures": 2},
+    ),
     "single": ("matern32", (InputGroup(2),), {}),
     "mixed": ("matern32 se matern12", (InputGroup(2),), {}),
     "groups": ("matern32 matern52", (InputGroup(2, ard=True), InputGroup(1)), {"structures": 2}),

@@ -69,7 +69,8 @@ def test_the_score_is_the_crps(load):
 
     common = load("common")
     data = xcopula.datasets.toy(seed=0)
-    model = data.mtcopula.fit("primary", marginals="normal", kernels="matern52")
+    options = {"marginals": "normal", "kernels": "matern52", "uncertainty": "plugin"}
+    model = data.mtcopula.fit("primary", **options)
     tests = data.dropna(next(iter(data["primary"].dims)), subset=["primary"])
     latent = model.posterior(tests, of="signal").latent
     truth = tests["primary"].values

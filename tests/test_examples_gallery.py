@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
     [
         ("stations", "stations", {"map.png", "elevation.png"}, "skill against climatology"),
         ("monitors", "gallery", {"monitors.png"}, "Monitors and satellite: mean error"),
+        ("directions", "coordinates", {"directions.png"}, "directions found: mean error"),
         ("panel", "gallery", {"panel.png"}, "mean error at the withheld stations"),
     ],
 )
@@ -45,6 +46,6 @@ def test_each_section_of_the_gallery_has_a_picture_and_a_script():
 
 def test_pictures_are_small():
     """Pages still load quickly."""
-    for folder in ("gallery", "stations"):
+    for folder in ("coordinates", "gallery", "stations"):
         for path in (ROOT / "docs" / folder).glob("*.png"):
             assert path.stat().st_size < 200_000, path.name

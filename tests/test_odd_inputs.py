@@ -323,6 +323,12 @@ each("input called {}", ["quantile", "threshold", "pit", "mean", "observed"], la
 row("input called observation", lambda w: fit(line().rename(x="observation"), coords="observation").loo(), WORKS)
 each("ard {}", [5, None, NAN, 1], lambda w, v: fit(ard=v), TypeError, "`ard` is True, False or the names of groups")
 each("ard {}", ["nonsense", ["zz"], [5], "x"], lambda w, v: fit(ard=v), CoordinateError, r"`ard` names groups .* are \['space'\]")
+each("anisotropy {}", [5, None, NAN, 1], lambda w, v: fit(anisotropy=v), TypeError, "`anisotropy` is 'auto', True, False or the names")
+each("anisotropy {}", ["nonsense", ["zz"], [5], "x", {"x": True}], lambda w, v: fit(anisotropy=v), CoordinateError, r"`anisotropy` names groups .* are \['space'\]")
+each("anisotropy {}", [{"space": 5}, {"space": None}], lambda w, v: fit(anisotropy=v), TypeError, "`anisotropy` of 'space' must be 'auto', True or False")
+each("anisotropy {}", ["space", {"space"}, {"space": True}], lambda w, v: fit(anisotropy=v), ValueError, "`anisotropy` needs at least two coordinates in a group; 'space' has only one")
+row("anisotropy of no group", lambda w: fit(anisotropy=True), ValueError, "`anisotropy=True` needs a group of at least two coordinates")
+each("anisotropy {}", ["auto", [], np.False_, {"space": "auto"}], lambda w, v: fit(anisotropy=v), WORKS)
 each("ard {}", ["space", [], np.True_, {"space"}], lambda w, v: fit(ard=v), WORKS)
 each("cycle {}", [5, None, ""], lambda w, v: cycle(v), TypeError, "name of a coordinate as a string")
 each("cycle of {}", [None, True, [1], 1j], lambda w, v: cycle("x", v), TypeError, "period must be a number")
@@ -359,8 +365,8 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
         ([{"zz": "se"}, {5: "se"}], KeyError, r"`kernels` names .*are \['a'\]"),
     ],
     "coupling": [
-        (["zz", ""], ValueError, "Unknown coupling .*Choose one of convolution"),
-        ([5, None, ["icm"], np.array(["icm", "lmc"])], TypeError, "`coupling` must be one of convolution"),
+        (["zz", ""], ValueError, "Unknown coupling .*Choose one of auto, convolution"),
+        ([5, None, ["icm"], np.array(["icm", "lmc"])], TypeError, "`coupling` must be one of auto, convolution"),
     ],
     "noise": [
         (["zz", ""], ValueError, "Unknown noise .*Choose one of correlated"),

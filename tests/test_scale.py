@@ -22,9 +22,9 @@ import xcopula
 from xcopula.errors import PerformanceWarning
 from xcopula.methods import Transductive, transductive
 from xcopula.prediction import blocks
-from xcopula.process import outcome
+from xcopula.process import Predictive
 
-FIXED = {"kernels": "matern32", "restarts": 0}
+FIXED = {"kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 CELL_BYTES = 8 * (2 + 2 + 3)  # coordinates in the plane, latent moments, three quantiles
 
 
@@ -162,7 +162,7 @@ class TestMemory:
         x[4] = np.nan
         mask = rng.random((17, 23)) < 0.7
         whole = self.evaluate(either, x, y, mask)
-        options = {"predictor": either.predictor, "function": outcome.quantile, "task": 0}
+        options = {"predictor": either.predictor, "function": Predictive.quantile, "task": 0}
         options["missing"] = ()
         quantiles = blocks.transform(whole, leading=np.array([0.1, 0.9]), **options)
         monkeypatch.setattr(blocks, "_CELLS", 7)
@@ -182,7 +182,7 @@ class TestMemory:
             axis = np.linspace(0.0, 3.0, side)
             tracemalloc.start()
             out = self.evaluate(alone, axis, axis, np.array(True))
-            options = {"predictor": alone.predictor, "function": outcome.mean, "task": 0}
+            options = {"predictor": alone.predictor, "function": Predictive.mean, "task": 0}
             blocks.transform(out, leading=None, missing=(), **options)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()

@@ -11,7 +11,7 @@ from sources import EAST, NORTH, daily
 import xcopula
 from xcopula.errors import CoordinateError
 
-FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
+FIXED = {"method": "full", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 DAY = np.timedelta64(1, "D")
 
 

@@ -21,6 +21,7 @@ QUICK = {
     "marginals": "lognormal",
     "kernels": "matern32",
     "restarts": 0,
+    "uncertainty": "plugin",
     "coupling": "icm",
     "noise": "independent",
 }

@@ -10,7 +10,7 @@ import xcopula
 from xcopula import by, regress
 
 FACTORS = [1e-9, 1e-6, 1e3, 1e9]
-QUICK = {"kernels": "matern32", "restarts": 1}
+QUICK = {"kernels": "matern32", "restarts": 1, "uncertainty": "plugin"}
 # Families of all numbers: their origin means nothing.
 SHIFTED = ["normal", "gev", "t"]
 

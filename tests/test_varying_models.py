@@ -13,7 +13,7 @@ import xcopula
 from xcopula.errors import FieldError
 from xcopula.methods import Sparse, Transductive
 
-FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
+FIXED = {"method": "full", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 
 
 @pytest.fixture(scope="module")

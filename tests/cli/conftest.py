@@ -13,6 +13,7 @@ from xcopula.cli import main
 QUICK = (
     *("--primary", "metal", "--secondary", "proxy", "--method", "full", "--restarts", "0"),
     *("--marginal", "metal=lognormal", "--marginal", "proxy=normal", "--kernel", "matern32"),
+    *("--uncertainty", "plugin"),
 )
 
 

@@ -40,6 +40,8 @@ def test_every_option():
         *("--method", "full", "--solver", "exact", "--coupling", "icm", "--structures", "2"),
         *("--marginal", "Cd=lognormal", "--marginal", "Ni=gamma~x", "--kernel", "matern32"),
         *("--noise", "independent", "--optimizer", "cg", "--ard", "space"),
+        *("--uncertainty", "laplace"),
+        *("--anisotropy", "space", "--anisotropy", "other"),
         *("--thin", "x=2", "--max-hours", "none", "--restarts", "0", "--seed", "5"),
     )
     assert found.names == ["Cd", "Ni", "Zn"]
@@ -56,6 +58,8 @@ def test_every_option():
         "noise": "independent",
         "optimizer": "cg",
         "ard": ["space"],
+        "uncertainty": "laplace",
+        "anisotropy": ["space", "other"],
         "thin": {"x": 2},
         "max_hours": None,
         "restarts": 0,
@@ -65,6 +69,8 @@ def test_every_option():
     names = {p.name for p in own if p.kind is p.KEYWORD_ONLY}
     assert set(found.options) == names - {"compute", "callback", "progress"}
     assert asked("--primary", "Cd", "--structures", "auto").options == {"structures": "auto"}
+    for word, meaning in (("auto", "auto"), ("yes", True), ("no", False), ("space", ["space"])):
+        assert asked("--primary", "Cd", "--anisotropy", word).options == {"anisotropy": meaning}
     assert asked("--primary", "Cd", "--max-hours", "2.5").options == {"max_hours": 2.5}
 
 

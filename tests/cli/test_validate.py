@@ -27,6 +27,7 @@ def test_the_table_and_the_scores(run, files, sites, quick, tmp_path):
         restarts=0,
         marginals={"metal": "lognormal", "proxy": "normal"},
         kernels="matern32",
+        uncertainty="plugin",
     )
     assert done.output == f"{xcopula.format_validation(expected)}\n\nWrote {out}.\n"
     with xr.open_dataset(out) as found:

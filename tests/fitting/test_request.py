@@ -12,7 +12,8 @@ from sources import EAST, NORTH
 
 import xcopula
 from xcopula.errors import CoordinateError
-from xcopula.fitting.request import Request, check_names, check_thin, input_groups
+from xcopula.fitting.directions import input_groups
+from xcopula.fitting.request import Request, check_names, check_thin
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import InputGroup
 from xcopula.labels.observations import observe
@@ -55,6 +56,7 @@ class TestSignature:
             "coords",
             "crs",
             "ard",
+            "anisotropy",
             "thin",
             "compute",
             "progress",
@@ -158,7 +160,7 @@ class TestCovariance:
         """Kernels, groups, coupling, structures and noise are passed on."""
         observations = observe(sites, ["metal", "proxy"], {"east": "x", "north": "y"}, ard=["east"])
         found = request(coupling="lmc", structures=2, noise="independent")
-        covariance = found.covariance([KERNELS["se"]] * 2, observations, 2)
+        covariance = found.covariance([KERNELS["se"]] * 2, input_groups(observations), 2)
         assert covariance.kernels == (KERNELS["se"],) * 2
         assert covariance.groups == input_groups(observations)
         assert (covariance.coupling, covariance.structures) == ("lmc", 2)

@@ -15,17 +15,18 @@ import xcopula
 from xcopula.errors import CostError, SupportError
 from xcopula.fitting import steps, together
 from xcopula.fitting.request import Request
+from xcopula.fitting.rivals import name_of
 from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.kernels import KERNELS
 from xcopula.labels.observations import observe
 from xcopula.marginals import Exponential, LogNormal
 from xcopula.methods import Full, Transductive
 from xcopula.model import CopulaModel
-from xcopula.process import Process, Targets
+from xcopula.process import Process, Targets, scores
 from xcopula.solvers import Exact, Neighbours
 from xcopula.solvers.neighbours import Local
 
-QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 # The function of the same name hides the module.
 FIT = importlib.import_module("xcopula.fitting.fit")
 SECONDARIES = ["Ni", "Zn"]
@@ -144,7 +145,7 @@ class TestPairs:
         tables = tables_of(observations, request)
         pair = steps.fit_pair(observations, request, tables, 1)
         covariance = request.covariance(
-            [t[0].kernel for t in tables], observations, tables[0][0].structures
+            [t[0].kernel for t in tables], tables[0][0].groups, tables[0][0].structures
         )
         process = Process(covariance, tuple(t[0].marginal for t in tables))
         _, own = process.with_tasks((0,))
@@ -159,7 +160,7 @@ class TestPairs:
         for i, pair in enumerate(pairs, start=1):
             kernels = [tables[0][0].kernel, tables[i][0].kernel]
             process = Process(
-                request.covariance(kernels, observations, 1),
+                request.covariance(kernels, tables[0][0].groups, 1),
                 (tables[0][0].marginal, tables[i][0].marginal),
             )
             nll, _ = Exact().objective(
@@ -243,10 +244,12 @@ class TestTogether:
         """With the law left open, close ones compete by leave-one-out in the whole model."""
         options = QUICK | {"marginals": {"Ni": "lognormal", "Zn": "lognormal"}, "coupling": "icm"}
         model = xcopula.fit(metals, "Cd", SECONDARIES, **options)
-        names = [trial.marginal for trial in model.law_trials]
+        names = [trial.name.split(",")[0] for trial in model.trials]
         if names:
             assert model.marginals[0].name == names[0]
-            assert [t.crps for t in model.law_trials] == sorted(t.crps for t in model.law_trials)
+            weights = [t.weight for t in model.trials]
+            assert weights == sorted(weights, reverse=True)
+            assert sum(weights) == pytest.approx(1.0)
         assert np.isfinite(model.log_likelihood)
 
     @pytest.mark.parametrize("method", ["transductive", "full", "fitc", "cokriging"])
@@ -274,13 +277,23 @@ class TestTogether:
         observations, request = asked(metals, **options)
         tables = tables_of(observations, request)
         fitted = steps.fit_together(observations, request, tables)
-        assert len(fitted.law_trials) > 1, "one law: the test proves nothing"
-        crps = [trial.crps for trial in fitted.law_trials]
-        assert crps == sorted(crps)
-        assert fitted.process.marginals[0].name == fitted.law_trials[0].marginal
-        model = FIT._assemble(observations, request, tables, fitted)
+        assert len(fitted.trials) > 1, "one candidate: the test proves nothing"
+        assert name_of(fitted.process) == fitted.trials[0].name
+        model = replace(FIT._assemble(observations, request, tables, fitted), others=())
+        model = model.with_uncertainty("plugin")
+        found = together.Together(observations.sample, request, settled=True)
+        where = found.to_leave_out(fitted)
+        crps = [float(model.loo()["crps"].mean())]
+        few = found.method.condition(
+            fitted.process,
+            observations.sample,
+            found._prepare(fitted.process, fitted.prepared),
+            fitted.theta,
+        ).left_out(where.few, where.gaps)
+        law = model.marginals[0]
+        crps.append(float(scores(few, law, observations.sample.values[where.few]).crps.mean()))
         # The winner is fitted to the end after the trials, which were short.
-        assert float(model.loo()["crps"].mean()) == pytest.approx(crps[0], rel=0.05)
+        assert np.mean(crps) == pytest.approx(fitted.trials[0].crps, rel=0.05)
 
 
 class TestNothingLabelled:
@@ -323,15 +336,17 @@ class TestNothingLabelled:
         fitted = steps.fit_together(observations, request, tables, pairs)
         assert made == {}
         FIT._assemble(observations, request, tables, fitted)
-        assert made == {"CopulaModel": 1}
+        # As fitted; more to count what its parameters do not know.
+        assert set(made) == {"CopulaModel"}
 
     @pytest.mark.parametrize("method", ["transductive", "full"])
     def test_a_fit_makes_one_model(self, metals, made, method):
         """Laws that are tried and passed over are no models."""
         options = {"marginals": {"Ni": "lognormal", "Zn": "lognormal"}, "coupling": "icm"}
         model = xcopula.fit(metals, "Cd", SECONDARIES, method=method, **QUICK | options)
-        assert len(model.law_trials) > 1
-        assert made["CopulaModel"] == 1
+        assert len(model.trials) > 1
+        # As fitted, with its uncertainty, and those that share the prediction.
+        assert made["CopulaModel"] <= 2 + len(model.others)
 
 
 def test_a_fit_that_is_too_large_ends_at_the_beginning(metals):
@@ -366,14 +381,15 @@ def test_laws_are_judged_by_the_default_number_for_predictions(metals, monkeypat
 
     monkeypatch.setattr(Local, "left_out", left_out)
     given = {"kernels": "matern32", "restarts": 0, "method": method()}
+    given["uncertainty"] = "plugin"
     given["marginals"] = {"Ni": "lognormal"}
     fits = {
         many: xcopula.fit(metals, "Cd", "Ni", solver=Neighbours(12, many, False), **given)
         for many in (30, 250)
     }
-    assert len(fits[30].law_trials) > 1, "one law: the test proves nothing"
+    assert len(fits[30].trials) > 1, "one law: the test proves nothing"
     assert set(asked) == {Neighbours(12, None, False)}
-    assert fits[30].law_trials == fits[250].law_trials
+    assert fits[30].trials == fits[250].trials
     for many, model in fits.items():
         assert model.solver == Neighbours(12, many, False)  # as it was asked for
         (gaussian, *_) = getattr(model.conditioned, "models", (model.conditioned,))
@@ -391,9 +407,13 @@ def test_the_sample_is_prepared_once(metals, monkeypatch, method):
         return original(self, *arguments, **options)
 
     monkeypatch.setattr(method, "prepare", prepare)
-    model = xcopula.fit(metals, "Cd", ["Ni", "Zn"], method=method(), kernels="matern32")
-    assert len(model.law_trials) > 1
+    options = {"kernels": "matern32", "structures": 1, "anisotropy": False}
+    model = xcopula.fit(
+        metals, "Cd", ["Ni", "Zn"], method=method(), uncertainty="plugin", **options
+    )
+    assert len(model.trials) > 1
     assert len(calls) == 1
     model.loo()
     model.objective(model.theta)
-    assert len(calls) == 2  # the model makes its own once
+    # The model makes its own once, and those that share its predictions do.
+    assert len(calls) == 2 + len(model.others)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
+from reference import PLANE_AXES, TANGENT_AXES
 
 from xcopula.jit import pairs
 from xcopula.kernels import KERNELS
@@ -13,11 +14,14 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.kernels.hermite import quintic
 
 THREE = (KERNELS["matern32"], KERNELS["se"], KERNELS["matern12"])
+TURNED = InputGroup(2, directions=PLANE_AXES)
 COVARIANCES = {
     "plane": Covariance(THREE, (InputGroup(2),)),
     "line": Covariance(THREE, (InputGroup(1, ard=True),)),
     "two of each": Covariance(THREE, (InputGroup(2, ard=True), InputGroup(1)), structures=2),
     "three groups": Covariance(THREE, (InputGroup(1), InputGroup(3), InputGroup(2, ard=True))),
+    "directions": Covariance(THREE, (TURNED, InputGroup(1)), structures=2),
+    "globe": Covariance(THREE, (InputGroup(3, directions=TANGENT_AXES),)),
     "lmc": Covariance((KERNELS["matern52"],) * 3, (InputGroup(2),), "lmc", structures=2),
 }
 every = pytest.mark.parametrize("covariance", COVARIANCES.values(), ids=COVARIANCES.keys())
@@ -51,8 +55,8 @@ def parts(state, targets, target_offsets, inputs, offsets):
     """
     i = np.repeat(np.arange(len(target_offsets) - 1), np.diff(target_offsets))[:, None]
     j = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[None]
-    delta = (targets[:, :, None] - inputs[:, None]) ** 2
-    squared = np.add.reduceat(delta, state.groups[:-1], axis=0)
+    delta = targets[:, :, None] - inputs[:, None]
+    squared = np.add.reduceat(delta**2, state.groups[:-1], axis=0)
     t = state.tables[:, :, i, j]
     cells = state.coefficients.shape[1] - 1
     p = np.minimum(cells * (np.sqrt(squared) * state.ranges[t]) ** 0.25, cells)
@@ -82,9 +86,11 @@ def contracted(weights, state, targets, target_offsets, inputs, offsets):
             others = weighted * np.delete(value[q], g, axis=0).prod(axis=0)
             np.add.at(by.slope, t[q, g], others * slope[q, g])
             np.add.at(by.sensitivity, t[q, g], others * sensitivity[q, g])
-            share = delta[column_group == g] / np.where(squared[g] > 0.0, squared[g], 1.0)
-            if state.scaled:
-                by.scaling[column_group == g] -= (others * slope[q, g] * share).sum(axis=(1, 2))
+            pull = others * slope[q, g] / np.where(squared[g] > 0.0, squared[g], 1.0)
+            own = np.flatnonzero(column_group == g)
+            products = np.tril(np.einsum("mn,cmn,emn->ce", pull, delta[own], delta[own]))
+            keep = [np.zeros_like(products), np.eye(own.size), 1.0][state.freedom[g]]
+            by.moments[np.ix_(own, own)] -= keep * products
     return by
 
 
@@ -201,7 +207,7 @@ def test_contraction_is_the_derivative(covariance):
     G is an arbitrary symmetric matrix less an outer product, as in the likelihood.
     """
     theta, state, inputs, sites, offsets = draw(covariance)
-    unscaled = inputs * state.scaling[:, None]
+    unscaled = np.linalg.solve(state.mapping, inputs)
     rng = np.random.default_rng(1)
     inverse, alpha = rng.normal(size=(sites.size, sites.size)), rng.normal(size=sites.size)
     weights = np.tril(inverse - np.outer(alpha, alpha), -1)

@@ -82,12 +82,12 @@ def test_contractions_rebuild_the_sum(setting):
     """The covariance is linear in its task matrices: contractions rebuild the sum, to 1e-12."""
     state, inputs, sites, offsets = setting
     weights = np.random.default_rng(2).normal(size=(sites.size, sites.size))
-    unscaled = state._replace(scaled=False)
+    unscaled = state._replace(freedom=np.zeros(len(state.freedom), np.int64))
     by = contract_lower(unscaled, weights, np.zeros(sites.size), inputs, sites, offsets)
     total = (by.amplitudes * state.amplitudes).sum() + (by.nugget * state.nugget).sum()
     filled = np.tril(lower(state, inputs, sites, offsets), -1)
     assert total == pytest.approx(float((np.tril(weights, -1) * filled).sum()), abs=1e-12)
-    assert (by.scaling == 0.0).all()
+    assert (by.moments == 0.0).all()
 
 
 def test_signal_contraction_is_added(setting):
@@ -100,7 +100,7 @@ def test_signal_contraction_is_added(setting):
     by.slope[:] = 1.0
     add_signal_contraction(by, state, weights, inputs, offsets, inputs, offsets)
     np.testing.assert_allclose(by.slope - 1.0, expected.slope, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(by.scaling, expected.scaling, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(by.moments, expected.moments, rtol=1e-12, atol=1e-12)
     assert (by.nugget == 0.0).all()
 
 
@@ -111,14 +111,14 @@ def test_no_loop_is_compiled_twice(setting):
     rng = np.random.default_rng(4)
 
     def run(inputs, sites, offsets, weights, alpha, *state):
-        state = CovarianceState(*state, scaled=True)
+        state = CovarianceState(*state)
         filled = lower(state, inputs, sites, offsets)
         rows = cross(state, inputs, sites, 1, inputs, sites, offsets)
         by = contract_lower(state, weights, alpha, inputs, sites, offsets)
         add_signal_contraction(by, state, weights, inputs, offsets, inputs, offsets)
         return np.tril(filled), rows, *by
 
-    arrays = inputs, sites, offsets, rng.normal(size=(n, n)), rng.normal(size=n), *state[:-1]
+    arrays = inputs, sites, offsets, rng.normal(size=(n, n)), rng.normal(size=n), *state
     expected = run(*arrays)
     loops = (pairs.fill, pairs.contract)
     before = [len(loop.signatures) for loop in loops]
@@ -160,8 +160,19 @@ def test_arrays_of_another_kind_are_copied(made):
 
 
 def test_scaled_inputs(setting):
-    """Each column is divided by its scale, and the result is ready for the loops."""
+    """Points are mapped, each as it would be alone, and the result is ready for the loops."""
     state, inputs, _, _ = setting
     scaled = scaled_inputs(np.asfortranarray(inputs), state)
-    np.testing.assert_allclose(scaled * state.scaling[:, None], inputs, rtol=1e-15)
+    np.testing.assert_allclose(scaled, state.mapping @ inputs, rtol=1e-14)
     assert scaled.flags.carray
+    alone = [scaled_inputs(inputs[:, [k]], state) for k in range(inputs.shape[1])]
+    np.testing.assert_array_equal(np.concatenate(alone, axis=1), scaled)
+
+
+def test_scaled_inputs_are_those_given_where_all_directions_are_alike():
+    """To the last bit, and a copy."""
+    covariance = Covariance((KERNELS["se"],), (InputGroup(2), InputGroup(1)))
+    inputs = np.random.default_rng(0).normal(size=(3, 5))
+    scaled = scaled_inputs(inputs, covariance.state(np.zeros(covariance.size)))
+    np.testing.assert_array_equal(scaled, inputs)
+    assert not np.shares_memory(scaled, inputs)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import reference
+from reference import PLANE_AXES, SPACE_AXES, TANGENT_AXES
 
 from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import lower, scaled_inputs
@@ -15,6 +16,7 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 
 PLANE, LINE, SPACE = (InputGroup(2),), (InputGroup(1),), (InputGroup(3),)
 PLANE_AND_TIME = (InputGroup(2), InputGroup(1))
+TURNED = InputGroup(2, directions=PLANE_AXES)
 
 
 def make(names, groups=PLANE, **options):
@@ -33,6 +35,13 @@ SETUPS = {
     "two of each": make("matern12 matern52", PLANE_AND_TIME, structures=2),
     "ard": make("matern32 matern52", (InputGroup(2, ard=True),)),
     "ard in one group": make("se matern12", (InputGroup(2), InputGroup(2, ard=True))),
+    "plane, directions": make("matern32 se", (TURNED,)),
+    "space, directions": make("matern52 matern52", (InputGroup(3, directions=SPACE_AXES),)),
+    "globe, directions": make("se matern12", (InputGroup(3, directions=TANGENT_AXES),)),
+    "directions and time": make("matern32 matern12", (TURNED, InputGroup(1)), structures=2),
+    "ard and directions": make("se matern12", (InputGroup(2, ard=True), TURNED)),
+    "icm, directions": make("matern32 matern32", (TURNED,), coupling="icm"),
+    "lmc, directions": make("se se", (InputGroup(1), TURNED), coupling="lmc", structures=2),
     "icm": make("matern32 matern32 matern32", coupling="icm"),
     "icm, two groups": make("se se", PLANE_AND_TIME, coupling="icm", noise="independent"),
     "lmc": make("matern12 matern12 matern12", coupling="lmc", structures=2),

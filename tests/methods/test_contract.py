@@ -132,7 +132,7 @@ class TestObjects:
 
 @likelihoods
 class TestObjective:
-    @pytest.mark.parametrize("name", ["single", "groups", "shared"])
+    @pytest.mark.parametrize("name", ["single", "groups", "shared", "directions"])
     def test_gradient(self, method, solver, name):
         """The gradient equals central differences, to 1e-6 of its largest entry."""
         process, sample, theta, _ = reference.example(name, (26, 22, 20))

@@ -101,7 +101,7 @@ def test_a_model_is_itself_again(make, sloped_grid, climate, tmp_path, case, end
     xr.testing.assert_identical(again.parameters, model.parameters)
     xr.testing.assert_identical(again.selection, model.selection)
     assert again.summary() == model.summary()
-    figures = ("log_likelihood", "converged", "message", "evaluations", "law_trials")
+    figures = ("log_likelihood", "converged", "message", "evaluations", "trials")
     for name in figures:
         assert getattr(again, name) == getattr(model, name)
         assert type(getattr(again, name)) is type(getattr(model, name))

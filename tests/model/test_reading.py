@@ -18,6 +18,8 @@ from xcopula.errors import ModelFormatError
 from xcopula.methods import Full
 from xcopula.model.reading import CLASSES, from_tree
 from xcopula.model.tree import seal, to_tree
+from xcopula.model.uncertainty import Uncertainty
+from xcopula.process import Student
 from xcopula.solvers import Exact
 
 QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
@@ -52,10 +54,20 @@ class TestClasses:
             *("Axis", "Candidate", "CoKriging", "Committee", "CoordinateGroup"),
             *("CoordinateSystem", "Covariance", "Cycle", "Design", "Exact", "Exponential"),
             *("Field", "Full", "GEV", "Gamma", "Globe", "Grouped", "InputGroup", "Label"),
-            *("LawTrial", "LogNormal", "Matern", "Neighbours", "Normal", "Origin", "ParetoTail"),
-            *("Parzen", "Process", "Projection", "Regression", "ScoreTable", "Since", "Sparse"),
-            *("SquaredExponential",),
-            *("StudentT", "Targets", "Transductive", "Variable"),
+            *("LogNormal", "Matern", "Member", "Neighbours", "Normal", "Origin"),
+            *(
+                "ParetoTail",
+                "Parzen",
+                "Process",
+                "Projection",
+                "Regression",
+                "ScoreTable",
+                "Share",
+                "Since",
+                "Sparse",
+            ),
+            *("SquaredExponential", "Student"),
+            *("StudentT", "Targets", "Transductive", "Trial", "Uncertainty", "Variable"),
         ]
 
     @pytest.mark.parametrize(
@@ -340,3 +352,38 @@ class TestSchema:
         """A file of something else."""
         with pytest.raises(ModelFormatError, match=r"not a model of xcopula.*`model\.save`"):
             from_tree(xr.DataTree(), {})
+
+
+class TestMixtures:
+    """Members of a mixture must be processes of the model's variables."""
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"weights": np.array([0.5])},
+            {"weights": np.array([-1.0])},
+            {"weights": np.array([0.5, 0.5])},
+            {"thetas": np.zeros((1, 2))},
+            {"thetas": np.full((1, 10), np.nan)},
+            {"prepared": np.zeros(3)},
+            {"students": (Student(9.0, 3.0),)},
+            {"students": (Student(9.0, 3.0), Student(9.0, 9.0))},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_what_does_not_fit(self, model, change):
+        """Weights, sizes, numbers."""
+        widened = model.with_uncertainty("t")
+        (member,) = widened.uncertainty.members
+        other = dataclasses.replace(member, **change)
+        damaged = dataclasses.replace(widened.uncertainty, members=(other,))
+        tree = to_tree(dataclasses.replace(widened, uncertainty=damaged))
+        with pytest.raises(ModelFormatError, match="do not fit each other"):
+            from_tree(tree, {})
+
+    def test_of_other_variables(self, model, alone):
+        """A process of one variable is no member of a model of two."""
+        member = alone.with_uncertainty("t").uncertainty.members[0]
+        strange = dataclasses.replace(model, uncertainty=Uncertainty("t", "", (member,)))
+        with pytest.raises(ModelFormatError, match="do not fit each other"):
+            from_tree(to_tree(strange), {})

@@ -101,7 +101,7 @@ class TestDescription:
         length = float(np.exp(process.covariance.part(model.theta, "length").item(0)))
         for k, text in enumerate(found.groups()):
             # A step of that many kilometres is one length scale of the kernel.
-            step = float(text) / system.scale[k] / state.scaling[k]
+            step = float(text) / system.scale[k] * state.mapping[k, k]
             assert step == pytest.approx(length, rel=0.01)
 
     @pytest.mark.parametrize("method", METHODS)
@@ -114,14 +114,19 @@ class TestDescription:
         slope = fit_by("full").marginals[1].parameters["height"]
         assert f"height {slope:.4g} per km" in fit_by("full").summary()
 
-    def test_the_laws_that_competed(self, model):
-        """Trials of the primary's laws are listed with their scores, the best first."""
-        from xcopula.model.candidates import LawTrial
+    def test_what_competed(self, model):
+        """Candidates of the whole model are listed with their scores and weights."""
+        from xcopula.model.candidates import Trial
 
-        assert "leave-one-out CRPS by law" not in model.summary()
-        trials = (LawTrial("gev", -3.0, 0.125), LawTrial("gamma", -2.0, 0.25))
-        text = dataclasses.replace(model, law_trials=trials).summary()
-        assert text.endswith("\n  leave-one-out CRPS by law of metal: gev 0.125, gamma 0.25")
+        assert "candidates of" not in model.summary()
+        trials = (
+            Trial("gev, se", -3.0, 0.125, -1.5, 0.75),
+            Trial("gamma, se", -2.0, 0.25, -1.75, 0.25),
+        )
+        lines = dataclasses.replace(model, trials=trials).summary().splitlines()
+        assert lines[-3].split("  ")[1:2] == ["candidates of metal"]
+        assert lines[-2].split()[-3:] == ["0.125", "-1.500", "0.75"]
+        assert lines[-1].split() == ["gamma,", "se", "0.25", "-1.750", "0.25"]
 
     def test_which_method_to_take_with_neighbours(self, model):
         """There both predict alike, and one is fitted faster; with the exact solver nothing is."""

@@ -65,5 +65,14 @@ def test_given_axes_and_one_variable(triple):
 def test_distances_are_said_with_their_units(group, units, ard, label):
     none = np.empty(0)
     count = none.astype(np.int64)
-    found = Correlogram("a", "a", group, units, ard, none, none, none, none, count, none)
+    found = Correlogram("a", "a", group, units, ard, "", none, none, none, none, count, none)
     assert _distance_label(found) == label
+
+
+def test_distances_in_a_metric_say_what_one_is():
+    none = np.empty(0)
+    one = "2 km along N 52 E, 0.5 km across"
+    found = Correlogram(
+        "a", "a", "space", "km", {}, one, none, none, none, none, none.astype(np.int64), none
+    )
+    assert _distance_label(found) == f"distance (1 is {one})"

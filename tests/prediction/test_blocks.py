@@ -7,7 +7,7 @@ import pytest
 from strategies import raise_if_dask_computes
 
 from xcopula.prediction import blocks
-from xcopula.process import Targets, outcome
+from xcopula.process import Predictive, Targets
 
 X, Y = np.linspace(0.5, 3.5, 5), np.linspace(0.2, 2.8, 4)
 AXES = [(0,), (1,), (0, 1)]
@@ -124,7 +124,7 @@ class TestTransform:
         out = blocks.transform(
             self.moments,
             missing=(),
-            function=outcome.quantile,
+            function=Predictive.quantile,
             predictor=model.predictor,
             task=0,
             leading=np.array([0.1, 0.9]),
@@ -137,7 +137,7 @@ class TestTransform:
         """The dask array equals the function, with and without a leading dim."""
         import dask.array as da
 
-        function = outcome.mean if leading is None else outcome.cdf
+        function = Predictive.mean if leading is None else Predictive.cdf
         options = {"function": function, "predictor": model.predictor, "leading": leading}
         moments = da.from_array(self.moments, chunks=(1, 2, 3))
         query = blocks.Query([], [], ("y", "x"), {"y": (2, 1), "x": (3, 1)}, 0, True)
@@ -159,8 +159,8 @@ class TestTransform:
         fields = [np.array([1.0, 2.0, 3.0, 4.0]), np.arange(12.0).reshape(3, 4), np.array(5.0)]
         index = [("x",), ("y", "x"), ()]
 
-        def function(mean, std, law, value=0.0):
-            return mean + law + value
+        def function(law, value=0.0):
+            return law + value
 
         options = {"function": function, "predictor": SumOfFields(), "leading": leading}
         expected = self.moments[0] + fields[0] + fields[1] + fields[2] + 200.0
@@ -175,8 +175,8 @@ class TestTransform:
 
 
 class SumOfFields:
-    """A predictor whose law is the sum of its fields, and a hundred for each task."""
+    """A predictor whose law is its mean, the sum of its fields, and a hundred for each task."""
 
-    def law(self, task, values):
+    def predictive(self, task, moments, values):
         """Add up the columns."""
-        return np.sum(values, axis=0) + 100.0 * task
+        return moments[0] + np.sum(values, axis=0) + 100.0 * task

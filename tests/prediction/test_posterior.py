@@ -333,6 +333,7 @@ class TestMeanAlone:
     def test_of_a_model_to_be(self, sites, grid, asked, solver, expected):
         """A graph asks for what its solver is best at; if none is known yet, for the mean."""
         fixed = {"marginals": "lognormal", "kernels": "matern32", "method": "full", "restarts": 0}
+        fixed["uncertainty"] = "plugin"
         lazy = xcopula.fit(sites, "metal", solver=solver, compute=False, **fixed)
         assert (lazy.solver is None) == (solver == "auto")
         lazy.posterior(grid, chunks={"x": 7, "y": 6}).median().compute(scheduler="synchronous")

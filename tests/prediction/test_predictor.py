@@ -11,27 +11,32 @@ from conftest import METHODS
 X, Y = np.array([0.4, 1.7, 3.3]), np.array([0.9, 2.2, 0.3])
 
 
+def law(model, task: int, values: list, count: int = 3):
+    """Return the law of a variable at some cells."""
+    return model.predictor.predictive(task, np.zeros((2, count)), values).laws[0]
+
+
 class TestLaw:
     def test_a_constant_law_is_the_fitted_one(self, model):
         """Whatever the cells."""
-        assert model.predictor.law(0, []) == model.marginals[0]
-        assert model.predictor.law(1, []) == model.marginals[1]
+        assert law(model, 0, []) == model.marginals[0]
+        assert law(model, 1, []) == model.marginals[1]
 
     def test_a_law_that_varies_is_bound_to_the_cells(self, fit_by, sloped):
         """Each cell has the law at its own height."""
         model = fit_by("full")
         height = np.array([0.1, 1.0, 1.9])
-        law = model.predictor.law(1, [height])
+        bound = law(model, 1, [height])
         p = model.marginals[1].parameters
         centre = p["location"] + p["height"] * (height - float(sloped["height"].mean()))
-        np.testing.assert_allclose(law.from_normal(np.zeros(3)), centre, rtol=1e-10)
-        assert model.predictor.law(0, []) == model.marginals[0]
+        np.testing.assert_allclose(bound.from_normal(np.zeros(3)), centre, rtol=1e-10)
+        assert law(model, 0, []) == model.marginals[0]
 
     def test_every_field_is_asked_for(self, fit_by):
         """Too few or too many are an error."""
         for values in ([], [X, X]):
             with pytest.raises(ValueError, match="argument"):
-                fit_by("full").predictor.law(1, values)
+                law(fit_by("full"), 1, values)
 
 
 class TestLatent:
@@ -76,7 +81,6 @@ def test_holds_no_values_of_step_one(model):
     assert set(vars(model.predictor)) == {
         "coordinates",
         "sites",
-        "conditioned",
         "variables",
-        "laws",
+        "components",
     }

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
+from reference import PLANE_AXES, SPACE_AXES, TANGENT_AXES
 from scipy.optimize import minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
@@ -37,6 +38,7 @@ objective = functools.partial(reference.objective, Exact())
 condition = functools.partial(reference.condition, Exact())
 
 PLANE = (InputGroup(2),)
+TURNED = InputGroup(2, directions=PLANE_AXES)
 LAWS = {
     "normal": Normal(1.0, 2.0),
     "lognormal": LogNormal(0.3, 0.6),
@@ -114,6 +116,15 @@ GRADIENT_SETUPS = {
     "ard in one of two groups": make(
         "se matern12", groups=(InputGroup(2), InputGroup(2, ard=True))
     ),
+    "directions": make("matern32 matern52", groups=(TURNED,)),
+    "directions in space": make("matern32 se", groups=(InputGroup(3, directions=SPACE_AXES),)),
+    "directions on the globe": make(
+        "matern32 matern12", groups=(InputGroup(3, directions=TANGENT_AXES),)
+    ),
+    "directions, two structures": make("matern32 se", groups=(TURNED,), structures=2),
+    "directions, icm": make("matern32 matern32", groups=(TURNED,), coupling="icm"),
+    "directions, lmc": make("se se", groups=(TURNED, InputGroup(1)), coupling="lmc", structures=2),
+    "directions and ard": make("se matern12", groups=(TURNED, InputGroup(2, ard=True))),
     "icm": make("matern32 matern32 matern32", coupling="icm"),
     "lmc": make("matern52 matern52", coupling="lmc", structures=2),
     "lmc, ard, two groups": make(

@@ -9,10 +9,11 @@ import pickle
 import numpy as np
 import pytest
 import reference
+from reference import PLANE_AXES, TANGENT_AXES
 
 from xcopula import datasets
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.request import input_groups
+from xcopula.fitting.directions import input_groups
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.observations import observe
@@ -37,6 +38,7 @@ def make(kernels, groups=PLANE, laws=LAWS, **options):
 
 
 SPACE_TIME = (InputGroup(2, ard=True), InputGroup(1))
+TURNED = InputGroup(2, directions=PLANE_AXES)
 SETUPS = {
     **{f"{k}, alone": make(k) for k in KERNELS},
     "line": make("matern12", (InputGroup(1),), (GEV(2.0, 1.5, 0.1),)),
@@ -45,6 +47,11 @@ SETUPS = {
     "four families": make("se matern12 matern52", laws=(Normal(1.0, 2.0), *LAWS[:2])),
     "independent noise": make("matern32 se matern32", noise="independent"),
     "groups": make("matern32 matern52 se", SPACE_TIME, structures=2),
+    "one task, directions": make("matern32", (TURNED,)),
+    "directions": make("matern32 matern12 se", (TURNED, InputGroup(1)), structures=2),
+    "directions on the globe": make(
+        "matern52 matern52", (InputGroup(3, directions=TANGENT_AXES),), coupling="lmc"
+    ),
     "icm": make("matern32 matern32 matern32", coupling="icm"),
     "icm, independent": make("matern52 matern52", coupling="icm", noise="independent"),
     "lmc": make("matern32 matern32 matern32", SPACE_TIME, coupling="lmc", structures=2),
@@ -410,6 +417,7 @@ class TestOptions:
         assert Neighbours().adapts(SETUPS["one task, two groups"])
         assert Neighbours().adapts(SETUPS["icm"])
         assert Neighbours().adapts(make("matern32", (InputGroup(2, ard=True),)))
+        assert Neighbours().adapts(make("matern32", (TURNED,)))
 
     def test_describe(self):
         """The summary says how many neighbours there are, for a value and for a prediction."""

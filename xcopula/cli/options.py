@@ -71,6 +71,18 @@ _OPTIONS = (
         help="A group of coordinates, such as space, with a length scale each; repeatable.",
     ),
     click.option(
+        "--uncertainty",
+        metavar="NAME",
+        help="What intervals count of the parameters: auto (default), plugin, t or laplace.",
+    ),
+    click.option(
+        "--anisotropy",
+        metavar="GROUP",
+        multiple=True,
+        help="Whether ranges differ by direction: auto (default), yes, no, or a group of "
+        "coordinates, such as space, in which they do; repeatable.",
+    ),
+    click.option(
         "--thin", metavar="[DIM=]N", multiple=True, help="Use every N-th entry; repeatable."
     ),
     click.option(
@@ -167,9 +179,16 @@ def numbers_by_name(given: Sequence[str], option: str, kind: type[int] | type[fl
     return _by_name(given, option, read) if given else None
 
 
+def _anisotropy(given: Sequence[str]) -> Any:
+    """Return a word for all groups, or the names of some."""
+    words: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+    return words[given[0]] if len(given) == 1 and given[0] in words else list(given)
+
+
 _READERS: dict[str, Callable[[Any], Any]] = {
     "marginals": lambda given: _by_name(given, "--marginal", config.parse_law),
     "kernels": lambda given: _by_name(given, "--kernel"),
+    "anisotropy": _anisotropy,
     "thin": lambda given: numbers_by_name(given, "--thin", int),
     "max_hours": config.parse_hours,
 }

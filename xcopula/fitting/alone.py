@@ -121,9 +121,17 @@ class Alone:
         whole = penalised(process, lambda theta: part.objective(process, theta))
         return interruptible(whole, self.ticket)
 
-    def judge(self, kernel: Kernel, process: Process, theta: FloatArray) -> Candidate:
-        """Return a candidate at given parameters."""
-        value, _ = self.objective(process, self.part(process, theta, self.terms))(theta)
+    def judge(
+        self,
+        kernel: Kernel,
+        process: Process,
+        theta: FloatArray,
+        objective: Objective | None = None,
+    ) -> Candidate:
+        """Return a candidate at given parameters, by terms that suit them or by an objective."""
+        if objective is None:
+            objective = self.objective(process, self.part(process, theta, self.terms))
+        value, _ = objective(theta)
         return self._candidate(kernel, process, Optimum(theta, value, True, "", 1))
 
     def _candidate(self, kernel: Kernel, process: Process, optimum: Optimum) -> Candidate:
@@ -138,6 +146,7 @@ class Alone:
             aic=2.0 * (nll + process.covariance.size + fitted.dof),
             largest_score=largest_score(fitted, self.sample),
             structures=self.structures,
+            groups=self.groups,
         )
 
     def with_structures(self, candidate: Candidate, structures: int) -> Candidate:
@@ -179,7 +188,7 @@ class Alone:
         ]
 
     def _of(self, candidate: Candidate) -> Alone:
-        return replace(self, structures=candidate.structures)
+        return replace(self, structures=candidate.structures, groups=candidate.groups)
 
     def _process_of(self, candidate: Candidate) -> Process:
         return self._of(candidate).process(candidate.kernel, candidate.marginal)

@@ -12,7 +12,8 @@ from scipy.special import kolmogorov
 
 from xcopula.arguments import check_integer
 from xcopula.fitting.alone import Alone, starting_law
-from xcopula.fitting.request import as_names, check_structures, input_groups
+from xcopula.fitting.directions import input_groups
+from xcopula.fitting.request import as_names, check_structures
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
 from xcopula.labels.coordinates import Coords
 from xcopula.labels.observations import observe

@@ -19,6 +19,7 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
 from xcopula.methods import Method, resolve_method
+from xcopula.model.uncertainty import check_uncertainty
 from xcopula.solvers import resolve_solver
 from xcopula.warn import shown
 
@@ -33,6 +34,9 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 Callback = Callable[[int, float, FloatArray], object]
+
+# What is left to choose.
+_OPEN = "auto"
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,12 @@ class Request:
     restarts, seed : int
     max_hours : float or None
     callback : callable, optional
+    uncertainty : str
+        What predictions count of what the parameters do not know.
     ticket : int
         Of a fit that is under way; 0 for one that is recorded.
+    anisotropy : tuple
+        Whether ranges differ by direction in each group of coordinates; None to find out.
     """
 
     method: Method
@@ -72,7 +80,10 @@ class Request:
     seed: int
     max_hours: float | None
     callback: Callback | None
+    uncertainty: str = "plugin"
+    other_coupling: bool = False
     ticket: int = 0
+    anisotropy: tuple[bool | None, ...] = ()
 
     @classmethod
     def of(
@@ -87,17 +98,19 @@ class Request:
         structures: int | str,
         noise: str,
         optimizer: str,
+        uncertainty: str,
         restarts: int,
         seed: int,
         max_hours: float | None,
         callback: Callback | None,
     ) -> Request:
         """Check the options of a fit of some variables, and resolve their names."""
-        _check_choice("coupling", coupling, COUPLINGS)
+        _check_choice("coupling", coupling, (_OPEN, *COUPLINGS))
         _check_choice("noise", noise, NOISES)
         _check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
         chosen = resolve_method(method)
-        shared = chosen.coupling or coupling
+        free = coupling == _OPEN and chosen.coupling is None
+        shared = chosen.coupling or (COUPLINGS[0] if free else coupling)
         return cls(
             method=chosen,
             solver=resolve_solver(solver),
@@ -107,9 +120,11 @@ class Request:
             ),
             kernels=_shared(shared, _by_variable("kernels", kernels, names, resolve_kernel)),
             coupling=shared,
+            other_coupling=free,
             structures=_structures(structures),
             noise=noise,
             optimizer=optimizer,
+            uncertainty=check_uncertainty(uncertainty),
             restarts=check_integer("restarts", restarts),
             seed=check_integer("seed", seed),
             max_hours=max_hours,
@@ -135,21 +150,15 @@ class Request:
         return [(*given, chosen) for chosen in KERNELS.values()]
 
     def covariance(
-        self, kernels: Sequence[Kernel], observations: Observations, structures: int
+        self, kernels: Sequence[Kernel], groups: Sequence[InputGroup], structures: int
     ) -> Covariance:
-        """Return the covariance of some tasks with these kernels."""
-        groups = input_groups(observations)
-        return Covariance(tuple(kernels), groups, self.coupling, structures, self.noise)
+        """Return the covariance of some tasks with these kernels, on these columns."""
+        return Covariance(tuple(kernels), tuple(groups), self.coupling, structures, self.noise)
 
     def progress(self) -> Callback | None:
         """Return the callback as the optimiser calls it: with what it minimises."""
         callback = self.callback
         return callback and (lambda k, value, theta: callback(k, -value, theta))
-
-
-def input_groups(observations: Observations) -> tuple[InputGroup, ...]:
-    """Return the columns of each group of coordinates, as the covariance wants them."""
-    return tuple(InputGroup(g.columns, g.ard) for g in observations.coordinates.groups)
 
 
 def check_names(primary: str, secondary: str | Sequence[str]) -> list[str]:

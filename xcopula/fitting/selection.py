@@ -26,6 +26,7 @@ from xcopula.process import Sample
 __all__ = [
     "Choice",
     "Tried",
+    "common_kernel",
     "kernels_to_try",
     "laws_to_try",
     "select_shared",
@@ -183,7 +184,7 @@ def _of_all(candidate: Candidate, sample: Sample, part: Alone, law: Marginal) ->
 
 
 def select_structures(tables: list[list[Candidate]]) -> list[list[Candidate]]:
-    """Keep the candidates with the number of structures that is best for all tasks together.
+    """Put first the candidates with the number of structures that is best for all tasks together.
 
     More structures than the least must gain more than a chance could: so many standard errors of
     the difference in AIC.
@@ -198,9 +199,12 @@ def select_structures(tables: list[list[Candidate]]) -> list[list[Candidate]]:
                 sum(f[0].error ** 2 + m[0].error ** 2 for f, m in zip(few, many, strict=True))
             )
             if gain > _CLOSE_ERRORS * error:
-                # The laws that were tried with fewer structures stay behind them.
+                # What was tried with fewer structures stays behind them.
                 return [m + f for f, m in zip(few, many, strict=True)]
-    return few
+    # So does what was tried with more.
+    return [
+        f + [c for c in t if c.structures != numbers[0]] for f, t in zip(few, tables, strict=True)
+    ]
 
 
 def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
@@ -229,12 +233,9 @@ def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
 def shortlist(table: list[Candidate]) -> list[Marginal]:
     """Return the laws of one task that are close to the best, each at its best fit."""
     best = table[0]
-    # Judged under the kernel that all laws were tried with.
-    tried = [
-        c
-        for c in table
-        if c.kernel.name == _common_kernel(table) and c.structures == table[-1].structures
-    ]
+    # Judged as all laws were tried: with one kernel, the fewest structures and no directions.
+    fewest = min(map(_extent, table))
+    tried = [c for c in table if c.kernel.name == common_kernel(table) and _extent(c) == fewest]
     close = [
         c.marginal
         for c in tried
@@ -244,6 +245,11 @@ def shortlist(table: list[Candidate]) -> list[Marginal]:
     return [best.marginal, *(m for m in close if m.name != best.marginal.name)][:_SHORTLIST]
 
 
-def _common_kernel(table: list[Candidate]) -> str:
+def _extent(candidate: Candidate) -> tuple[int, int]:
+    return candidate.structures, sum(group.parameters for group in candidate.groups)
+
+
+def common_kernel(table: list[Candidate]) -> str:
+    """Return the name of the kernel that most candidates have: all laws were tried with it."""
     names = [c.kernel.name for c in table]
     return max(set(names), key=lambda n: (names.count(n), n))

@@ -32,7 +32,8 @@ def stack(log_densities: FloatArray, beforehand: FloatArray) -> FloatArray:
     seen = np.isfinite(best)
     densities = np.exp(log_densities[seen] - best[seen, None])
     extra = _BEFOREHAND * len(log_densities)
-    weights = beforehand
+    # From equal weights: one that starts at nothing stays there.
+    weights = np.full(beforehand.size, 1.0 / beforehand.size)
     # Expectation and maximisation: each step gains, and no weight leaves [0, 1].
     for _ in range(_STEPS):
         shares = densities * weights

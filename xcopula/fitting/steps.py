@@ -21,10 +21,19 @@ from xcopula.fitting.alone import (
     penalised,
     some_terms,
 )
+from xcopula.fitting.competition import compete
 from xcopula.fitting.cost import check_cost
+from xcopula.fitting.directions import (
+    Turned,
+    check_directions,
+    choose_directions,
+    input_groups,
+    try_directions,
+)
 from xcopula.fitting.interruption import run_of
 from xcopula.fitting.optimiser import Objective, Optimum
-from xcopula.fitting.request import Request, check_structures, input_groups
+from xcopula.fitting.request import Request, check_structures
+from xcopula.fitting.rivals import rivals_of
 from xcopula.fitting.selection import (
     Choice,
     Tried,
@@ -32,7 +41,6 @@ from xcopula.fitting.selection import (
     laws_to_try,
     select_shared,
     select_structures,
-    shortlist,
 )
 from xcopula.fitting.suggestion import suggest
 from xcopula.fitting.together import (
@@ -49,6 +57,7 @@ from xcopula.labels.points import to_points
 from xcopula.marginals import Law, Marginal, Recipe, check_law, check_scores, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
+from xcopula.model.uncertainty import check_room
 from xcopula.process import Sample
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, settle
@@ -56,19 +65,21 @@ from xcopula.solvers import Sequential, settle
 __all__ = [
     "begin",
     "choose",
+    "choose_metrics",
     "fit_pair",
     "fit_together",
     "rank",
     "try_kernel",
     "try_law",
+    "turn",
 ]
 
 FloatArray = npt.NDArray[np.float64]
 
 # Terms of the likelihood of a pair that stand for all.
 _PAIR_TERMS = 4000
-# A second structure is tried from twice so many values on.
-_STRUCTURES_FROM = 2000
+# A second structure is tried from twice so many values on, by neighbours; from so many on, exactly.
+_STRUCTURES_FROM, _FEWEST_WITH_TWO = 2000, 50
 
 
 def begin(observations: Observations, request: Request) -> Request:
@@ -77,6 +88,7 @@ def begin(observations: Observations, request: Request) -> Request:
         lambda what, given: to_points(what, given, observations), observations.names
     )
     check_structures(observations, request.structures or 1)
+    anisotropy = check_directions(observations, request.anisotropy)
     sample = observations.sample
     solver = settle(request.solver, method.submodels(sample.sizes))
     if method.needs_joint and isinstance(solver, Sequential):
@@ -95,6 +107,8 @@ def begin(observations: Observations, request: Request) -> Request:
         request.structures or 1,
     )
     run_of(request.ticket).expect(3600.0 * cost.hours)
+    if request.uncertainty == "laplace":
+        check_room(method, solver, sample)
     fitted: list[Law | None] = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         if isinstance(law, Recipe) and law.family is None:
@@ -114,7 +128,7 @@ def begin(observations: Observations, request: Request) -> Request:
         if law is not None:
             check_scores(law.at(sample.covariates_of(i)), values, name)
         fitted.append(law)
-    return replace(request, laws=tuple(fitted), method=method, solver=solver)
+    return replace(request, laws=tuple(fitted), method=method, solver=solver, anisotropy=anisotropy)
 
 
 def try_law(
@@ -174,7 +188,7 @@ def _choice(
     return Choice(
         Alone(
             sample,
-            input_groups(observations),
+            input_groups(observations, request.anisotropy),
             request.structures or 1,
             request.solver,
             request.ticket,
@@ -190,8 +204,12 @@ def _choice(
 
 def _most_structures(request: Request, sample: Sample) -> int:
     """Return how many structures are tried: two where values are many, if it was left open."""
-    many = some_terms(request.solver, sample, _STRUCTURES_FROM) is not None
-    return 2 if request.structures is None and many and request.coupling != "icm" else 1
+    if isinstance(request.solver, Sequential):
+        enough = some_terms(request.solver, sample, _STRUCTURES_FROM) is not None
+    else:
+        # As one of the kernels: where that was given, this is not a question.
+        enough = sample.size >= _FEWEST_WITH_TWO and None in request.kernels
+    return 2 if request.structures is None and enough and request.coupling != "icm" else 1
 
 
 def choose(tables: Sequence[Sequence[Candidate]], request: Request) -> Tables:
@@ -202,11 +220,38 @@ def choose(tables: Sequence[Sequence[Candidate]], request: Request) -> Tables:
     return tuple(tuple(table) for table in ordered)
 
 
+def turn(
+    observations: Observations, request: Request, tables: Tables, task: int
+) -> tuple[Turned, ...]:
+    """Step one for one task: try whether its correlation has a direction, group by group."""
+    if None not in request.anisotropy:
+        return ()
+    with _step_one("directions", observations, request, task, "directions", counts=False) as choice:
+        system = observations.coordinates
+        return tuple(try_directions(choice.part, tables[task][0], request.anisotropy, system))
+
+
+def choose_metrics(
+    observations: Observations,
+    request: Request,
+    tables: Tables,
+    turned: Sequence[Sequence[Turned]],
+) -> Tables:
+    """Put candidates whose correlation has a direction first, if all tasks together gain by it."""
+    if None not in request.anisotropy:
+        return tables
+    alone = [_choice(observations, request, i).part for i in range(len(tables))]
+    ordered = choose_directions(tables, turned, alone, request.anisotropy)
+    return tuple(tuple(table) for table in ordered)
+
+
 def fit_pair(observations: Observations, request: Request, tables: Tables, task: int) -> Optimum:
     """Fit the primary with one secondary, the primary's parameters held at those of step one."""
     sample = observations.sample.select([0, task])
     chosen = [tables[0][0], tables[task][0]]
-    covariance = request.covariance([c.kernel for c in chosen], observations, chosen[0].structures)
+    covariance = request.covariance(
+        [c.kernel for c in chosen], chosen[0].groups, chosen[0].structures
+    )
     process, theta = suggest(covariance, chosen, sample)
     _, own = process.with_tasks((0,))
     free = np.setdiff1d(np.arange(process.size), own)
@@ -266,7 +311,14 @@ def fit_together(
         if pairs and not request.method.polish:
             return together.judge(process, _joined(pairs, theta))
         first = together.fit(process, theta, watch=Watch(step, best.keep_whole(process)))
-        return together.choose_law(first, shortlist(list(tables[0])), step)
+        rivals = rivals_of(
+            first.process,
+            first.theta,
+            tables,
+            observations.sample,
+            other_coupling=request.other_coupling,
+        )
+        return compete(together, first, rivals, step)
 
 
 def _joined(pairs: Sequence[Optimum], theta: FloatArray) -> Optimum:

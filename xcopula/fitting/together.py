@@ -1,11 +1,10 @@
-"""Step two: all variables in one likelihood, and the primary's law by leave-one-out."""
+"""Step two: all variables in one likelihood, and how well it predicts what is left out."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +15,28 @@ from xcopula.fitting.optimiser import UNWATCHED, Objective, Optimum, Watching, u
 from xcopula.fitting.request import Request
 from xcopula.fitting.stages import Staged, minimise_in_stages
 from xcopula.fitting.suggestion import suggest
-from xcopula.fitting.watch import Watch, best_of
+from xcopula.fitting.watch import best_of
 from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
-from xcopula.marginals import Marginal
-from xcopula.model.candidates import Candidate, LawTrial
-from xcopula.process import Moments, Process, Sample, scores
-from xcopula.progress.run import UNHEARD, Step
+from xcopula.model.candidates import Candidate, Trial
+from xcopula.process import Moments, Process, Sample, Scores, scores
 from xcopula.solvers import LeavesOut, Sequential
 from xcopula.solvers.search import gaps_around
 
-__all__ = ["Fitted", "Tables", "Together", "adapts", "begin_together", "in_stages"]
+__all__ = [
+    "Fitted",
+    "LeftOut",
+    "Rows",
+    "Tables",
+    "Together",
+    "adapts",
+    "begin_together",
+    "in_stages",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Tables = tuple[tuple[Candidate, ...], ...]
-
-_log = logging.getLogger("xcopula")
 
 # How far a random start lies from the suggested one, in units of the parameters' boxes.
 _RESTART_SPREAD = 0.7
@@ -55,19 +59,55 @@ class Fitted:
         The parameters that the method's last structure was made for.
     log_likelihood : float
         Without them.
-    law_trials : tuple of LawTrial
+    trials : tuple of Trial
+        What competed with it, the largest weight first.
+    weight : float
+        Its share of a prediction.
+    others : tuple of (Fitted, float)
+        With whom it shares, and their weights.
     """
 
     process: Process
     optimum: Optimum
     prepared: FloatArray
     log_likelihood: float
-    law_trials: tuple[LawTrial, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    weight: float = 1.0
+    others: tuple[tuple[Fitted, float], ...] = ()
 
     @property
     def theta(self) -> FloatArray:
         """The parameters."""
         return self.optimum.theta
+
+
+class Rows(NamedTuple):
+    """Values of the primary to leave out: each alone, and a few with all that is in their gaps."""
+
+    some: IntArray
+    few: IntArray
+    gaps: list[IntArray]
+
+
+class LeftOut(NamedTuple):
+    """Scores of left-out values: of each alone, and of those in gaps where that is known."""
+
+    parts: tuple[Scores, ...]
+
+    @property
+    def mean_crps(self) -> float:
+        """Both ways count the same."""
+        return float(np.mean([part.crps.mean() for part in self.parts]))
+
+    @property
+    def mean_log_score(self) -> float:
+        """Both ways count the same."""
+        return float(np.mean([part.log_score.mean() for part in self.parts]))
+
+    @property
+    def log_densities(self) -> FloatArray:
+        """All of them in a row."""
+        return np.concatenate([part.log_score for part in self.parts])
 
 
 def begin_together(
@@ -88,7 +128,9 @@ def begin_together(
         Whether secondaries have no correlation beyond the primary's.
     """
     chosen = [table[0] for table in tables]
-    covariance = request.covariance([c.kernel for c in chosen], observations, chosen[0].structures)
+    covariance = request.covariance(
+        [c.kernel for c in chosen], chosen[0].groups, chosen[0].structures
+    )
     process, theta = suggest(covariance, chosen, observations.sample)
     for i, pair in pairs.items():
         theta[process.with_tasks((0, i))[1]] = pair
@@ -154,62 +196,32 @@ class Together:
             process, lambda point: self.method.objective(process, self.sample, structure, point)
         )
 
-    def crps(self, fitted: Fitted) -> float:
-        """Return the mean CRPS of the primary's values, each left out.
+    def to_leave_out(self, fitted: Fitted) -> Rows:
+        """Choose which values of the primary to leave out, alone and with all that is near."""
+        size = self.sample.sizes[0]
+        some = np.linspace(0, size, min(size, _MOST_LEFT_OUT), endpoint=False).astype(np.int64)
+        few = some[:: max(1, some.size // _MOST_IN_GAPS)]
+        return Rows(some, few, gaps_around(fitted.process, fitted.theta, self.sample, few))
 
-        Where values are many, some are also left out with all that is near them, and both count
-        the same: next to a datum all models are good, in a gap they are not.
+    def left_out(self, fitted: Fitted, where: Rows) -> LeftOut:
+        """Score the primary's values, each left out, and some left out with all that is near.
+
+        Next to a datum all models are good, in a gap they are not.
         """
         process, theta, sample = fitted.process, fitted.theta, self.sample
         conditioned = self.method.condition(
             process, sample, self._prepare(process, fitted.prepared), theta
         )
-        size = sample.sizes[0]
-        some = np.linspace(0, size, min(size, _MOST_LEFT_OUT), endpoint=False).astype(np.int64)
-        near = Moments(*(part[some] for part in conditioned.leave_one_out()))
-        found = self._mean_crps(fitted, near, some)
-        if size <= _MOST_LEFT_OUT or not isinstance(conditioned, LeavesOut):
-            return found
-        few = some[:: _MOST_LEFT_OUT // _MOST_IN_GAPS]
-        far = conditioned.left_out(few, gaps_around(process, theta, sample, few))
-        return 0.5 * (found + self._mean_crps(fitted, far, few))
+        near = Moments(*(part[where.some] for part in conditioned.leave_one_out()))
+        found = [self._scores(fitted, near, where.some)]
+        if isinstance(conditioned, LeavesOut):
+            far = conditioned.left_out(where.few, where.gaps)
+            found.append(self._scores(fitted, far, where.few))
+        return LeftOut(tuple(found))
 
-    def _mean_crps(self, fitted: Fitted, moments: Moments, rows: IntArray) -> float:
+    def _scores(self, fitted: Fitted, moments: Moments, rows: IntArray) -> Scores:
         law = fitted.process.split(fitted.theta)[1][0].at(self.sample.covariates_of(0)[rows])
-        return float(scores(moments, law, self.sample.values[rows]).crps.mean())
-
-    def choose_law(self, first: Fitted, laws: Sequence[Marginal], step: Step = UNHEARD) -> Fitted:
-        """Let laws of the primary that are close to the chosen one compete in the whole model.
-
-        Each is refitted for a few iterations from where the first fit ended. The lowest
-        leave-one-out CRPS wins: a proper score, in the units of the variable.
-        """
-        tried = [first]
-        covariance_theta, marginals = first.process.split(first.theta)
-        for law in laws:
-            if law.name != marginals[0].name:
-                process = Process(first.process.covariance, (law, *marginals[1:]))
-                start = process.join(covariance_theta)
-                with step.run.step("rival", step.names[:1], law.name, counts=False) as own:
-                    trial = self.fit(process, start, scout=True, watch=Watch(own))
-                tried.append(replace(trial, prepared=first.prepared))
-        if len(tried) == 1:
-            return first
-        trials = [
-            LawTrial(f.process.marginals[0].name, f.log_likelihood, self.crps(f)) for f in tried
-        ]
-        _log.info("Laws of the primary: %s", trials)
-        best = tried[int(np.argmin([t.crps for t in trials]))]
-        if best is not first:
-            keep = best_of(self.request.ticket).keep_whole(best.process)
-            best = self.fit(best.process, best.theta, watch=Watch(step, keep))
-            tried.append(best)
-        evaluations = sum(f.optimum.evaluations for f in tried)
-        return replace(
-            best,
-            law_trials=tuple(sorted(trials, key=lambda t: t.crps)),
-            optimum=replace(best.optimum, evaluations=evaluations),
-        )
+        return scores(moments, law, self.sample.values[rows])
 
 
 def _set_secondaries_apart(covariance: Covariance, theta: FloatArray) -> None:

@@ -58,6 +58,7 @@ class _Room(NamedTuple):
     slopes: npt.NDArray[np.float64]  # (q, g, pairs): by the log distance
     covariance: npt.NDArray[np.float64]  # (pairs,)
     work: npt.NDArray[np.float64]  # (2, pairs)
+    pull: npt.NDArray[np.float64]  # (g, pairs): what metrics need
     shared: npt.NDArray[np.int64]  # (pairs,): pairs at one site
     matrix: npt.NDArray[np.float64]  # (size, size): upper
 
@@ -76,6 +77,7 @@ def _room(most, inputs, state):
         np.empty((structures, groups, pairs)),
         np.empty(pairs),
         np.empty((2, pairs)),
+        np.empty((groups, pairs)),
         np.empty(pairs, np.int64),
         np.empty((size, size)),
     )
@@ -362,17 +364,36 @@ def _sensitivity(weights, roots, stretch, coefficients):
 
 
 @vectorised
-def _contract_scaling(room, high, low, first, last, weights, slopes, roots, amplitude, scaling):
-    """Add the derivatives by the log scale of each column of a group."""
+def _add_pull(weights, slopes, amplitude, begin, pull):
+    """Take each pair's derivative by its log distance from ``pull``, or from zero."""
+    for p in range(weights.shape[0]):
+        part = amplitude * weights[p] * slopes[p]
+        pull[p] = (0.0 if begin else pull[p]) - part
+
+
+@vectorised
+def _contract_moments(room, high, low, roots, first, last, whole, pull, moments):
+    """Add products of differences in a group's columns, weighted by what is in ``pull``.
+
+    Those of each column with itself, or with all before it too. A pair at one place has none.
+    """
+    for p in range(pull.shape[0]):
+        squared = roots[p] ** 8
+        pull[p] /= squared if squared > 0.0 else 1.0
     at = 0
     for h in range(room.starts[high], room.starts[high + 1]):
-        for j in range(room.starts[low], h if high == low else room.starts[low + 1]):
-            squared = roots[at] ** 8
-            if squared > 0.0:
-                pull = amplitude * weights[at] * slopes[at] / squared
-                for c in range(first, last):
-                    scaling[c] -= pull * (room.x[c, h] - room.x[c, j]) ** 2
-            at += 1
+        start = room.starts[low]
+        stop = h if high == low else room.starts[low + 1]
+        weights = pull[at : at + stop - start]
+        for c in range(first, last):
+            x, column = room.x[c, h], room.x[c, start:stop]
+            for e in range(first if whole else c, c + 1):
+                y, other = room.x[e, h], room.x[e, start:stop]
+                total = 0.0
+                for j in range(weights.shape[0]):
+                    total += weights[j] * (x - column[j]) * (y - other[j])
+                moments[c, e] += total
+        at += stop - start
 
 
 @vectorised
@@ -411,19 +432,21 @@ def _contract(room, state, own, shared, by):
                         by.sensitivity[t] += amplitude * _sensitivity(
                             others, roots, stretch, state.sensitivities[t]
                         )
-                    if state.scaled:
-                        _contract_scaling(
-                            room,
-                            high,
-                            low,
-                            groups[g],
-                            groups[g + 1],
-                            others,
-                            slopes,
-                            roots,
-                            amplitude,
-                            by.scaling,
-                        )
+                    if state.freedom[g] > 0:
+                        _add_pull(others, slopes, amplitude, q == 0, room.pull[g, at:end])
+            for g in range(n_groups):
+                if state.freedom[g] > 0:
+                    _contract_moments(
+                        room,
+                        high,
+                        low,
+                        room.roots[g, at:end],
+                        groups[g],
+                        groups[g + 1],
+                        state.freedom[g] > 1,
+                        room.pull[g, at:end],
+                        by.moments,
+                    )
             at = end
 
 

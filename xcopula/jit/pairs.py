@@ -41,8 +41,8 @@ class CovarianceState(NamedTuple):
     coefficients: npt.NDArray[np.float64]  # (tables, cells + 1, 6)
     sensitivities: npt.NDArray[np.float64]  # (tables, cells + 1, 4): by the first log length
     ranges: npt.NDArray[np.float64]  # (tables,), inverse
-    scaling: npt.NDArray[np.float64]  # (d,): what inputs are divided by
-    scaled: bool  # whether a column has a scale of its own
+    mapping: npt.NDArray[np.float64]  # (d, d): what inputs are multiplied by, group by group
+    freedom: npt.NDArray[np.int64]  # (g,): of a metric nothing is free, its diagonal, or all
 
 
 class Contraction(NamedTuple):
@@ -52,7 +52,7 @@ class Contraction(NamedTuple):
     nugget: npt.NDArray[np.float64]  # (t, t), entry (i, j) with j <= i
     slope: npt.NDArray[np.float64]  # (tables,): by the log distance
     sensitivity: npt.NDArray[np.float64]  # (tables,): by the log length of the first task
-    scaling: npt.NDArray[np.float64]  # (d,): by the log scale of each column
+    moments: npt.NDArray[np.float64]  # (d, d), on and below the diagonal: by the metric
 
 
 class _Block(NamedTuple):
@@ -230,23 +230,27 @@ def fill(targets, target_sites, target_offsets, inputs, sites, offsets, below, n
 
 
 @vectorised
+def _value_and_slope(c, u):
+    """Return a polynomial and its derivative by Horner's scheme, both together."""
+    value = c[4] + u * c[5]
+    slope = value + u * c[5]
+    value = c[3] + u * value
+    slope = value + u * slope
+    value = c[2] + u * value
+    slope = value + u * slope
+    value = c[1] + u * value
+    slope = value + u * slope
+    return c[0] + u * value, slope
+
+
+@vectorised
 def _weighted_sums(weights, roots, size, stretch, coefficients):
     r"""Return the sums of weights times correlation, and times its slope by log distance."""
     cells = coefficients.shape[0] - 1
     by_value, by_slope = 0.0, 0.0
     for b in range(size):
         position, k, u = _position(roots[b], stretch, cells)
-        c = coefficients[k]
-        # Horner's scheme for the polynomial and its derivative together.
-        value = c[4] + u * c[5]
-        slope = value + u * c[5]
-        value = c[3] + u * value
-        slope = value + u * slope
-        value = c[2] + u * value
-        slope = value + u * slope
-        value = c[1] + u * value
-        slope = value + u * slope
-        value = c[0] + u * value
+        value, slope = _value_and_slope(coefficients[k], u)
         by_value += weights[b] * value
         by_slope += weights[b] * position * slope
     return by_value, 0.25 * by_slope
@@ -265,24 +269,26 @@ def _weighted_sensitivity(weights, roots, size, stretch, coefficients):
 
 
 @vectorised
-def _add_pull(weights, roots, size, stretch, coefficients, amplitude, pull):
-    """Add weights times the derivative by the log squared distance, over the squared distance."""
+def _weighted_pulls(weights, roots, size, stretch, coefficients, amplitude, pull):
+    """Return what :func:`_weighted_sums` does; take each pair's part of the slope from ``pull``."""
     cells = coefficients.shape[0] - 1
+    by_value, by_slope = 0.0, 0.0
     for b in range(size):
         position, k, u = _position(roots[b], stretch, cells)
-        c = coefficients[k]
-        slope = c[1] + u * (2 * c[2] + u * (3 * c[3] + u * (4 * c[4] + u * 5 * c[5])))
-        squared = roots[b] ** 8
-        if squared > 0.0:
-            pull[b] -= amplitude * 0.25 * weights[b] * position * slope / squared
+        value, slope = _value_and_slope(coefficients[k], u)
+        part = 0.25 * weights[b] * position * slope
+        by_value += weights[b] * value
+        by_slope += part
+        pull[b] -= amplitude * part
+    return by_value, by_slope
 
 
 @vectorised
 def _contract_tile(roots, size, low, high, state, by, work, pull):
     """Contract the weights in the first row of ``work`` against the derivatives of the signal.
 
-    The pair of tasks is (low, high), low <= high. What the scales of columns need is left in
-    ``pull``, for each group.
+    The pair of tasks is (low, high), low <= high. What the metrics need is left in ``pull``, for
+    each group.
     """
     n_groups, cells = state.groups.shape[0] - 1, state.coefficients.shape[1] - 1
     weights, others = work[0], work[1]
@@ -298,7 +304,12 @@ def _contract_tile(roots, size, low, high, state, by, work, pull):
                     _multiply(roots[h], size, stretch, state.coefficients[t], others)
             t = state.tables[q, g, high, low]
             stretch, table = _stretch(state.ranges[t], cells), state.coefficients[t]
-            total, slope = _weighted_sums(others, roots[g], size, stretch, table)
+            if state.freedom[g] > 0:
+                total, slope = _weighted_pulls(
+                    others, roots[g], size, stretch, table, amplitude, pull[g]
+                )
+            else:
+                total, slope = _weighted_sums(others, roots[g], size, stretch, table)
             if g == 0:
                 by.amplitudes[q, high, low] += total
             by.slope[t] += amplitude * slope
@@ -306,26 +317,32 @@ def _contract_tile(roots, size, low, high, state, by, work, pull):
                 by.sensitivity[t] += amplitude * _weighted_sensitivity(
                     others, roots[g], size, stretch, state.sensitivities[t]
                 )
-            if state.scaled:
-                _add_pull(others, roots[g], size, stretch, table, amplitude, pull[g])
 
 
 @vectorised
-def _contract_scaling(block, head, tail, groups, pull, scaling):
-    """Add the derivatives by the log scale of each column, and set ``pull`` to zero."""
+def _contract_moments(block, head, tail, roots, first, last, whole, pull, moments):
+    """Add products of differences in a group's columns, weighted; set ``pull`` to zero.
+
+    Those of each column with itself, or with all before it too. A pair at one place has none.
+    """
     at = 0
     for a in range(head, tail):
         count = _length(block, a)
-        for g in range(groups.shape[0] - 1):
-            weights = pull[g, at : at + count]
-            for c in range(groups[g], groups[g + 1]):
-                x, column = block.points[c, a], block.inputs[c, block.start : block.start + count]
+        weights, own = pull[at : at + count], roots[at : at + count]
+        for b in range(count):
+            squared = own[b] ** 8
+            weights[b] /= squared if squared > 0.0 else 1.0
+        columns = slice(block.start, block.start + count)
+        for c in range(first, last):
+            x, column = block.points[c, a], block.inputs[c, columns]
+            for e in range(first if whole else c, c + 1):
+                y, other = block.points[e, a], block.inputs[e, columns]
                 total = 0.0
                 for b in range(count):
-                    total += weights[b] * (x - column[b]) * (x - column[b])
-                scaling[c] += total
-            for b in range(count):
-                weights[b] = 0.0
+                    total += weights[b] * (x - column[b]) * (y - other[b])
+                moments[c, e] += total
+        for b in range(count):
+            weights[b] = 0.0
         at += count
 
 
@@ -379,6 +396,17 @@ def contract(weights, alpha, targets, target_offsets, inputs, sites, offsets, be
                 tail, size = _pack(block, head, end, state.groups, roots)
                 by.nugget[i, j] += _pack_weights(weights, alpha, sites, block, head, tail, work[0])
                 _contract_tile(roots, size, min(i, j), max(i, j), state, by, work, pull)
-                if state.scaled:
-                    _contract_scaling(block, head, tail, state.groups, pull, by.scaling)
+                for g in range(n_groups):
+                    if state.freedom[g] > 0:
+                        _contract_moments(
+                            block,
+                            head,
+                            tail,
+                            roots[g],
+                            state.groups[g],
+                            state.groups[g + 1],
+                            state.freedom[g] > 1,
+                            pull[g],
+                            by.moments,
+                        )
                 head = tail

@@ -68,14 +68,24 @@ def ready(state: CovarianceState) -> CovarianceState:
         coefficients=floats(state.coefficients),
         sensitivities=floats(state.sensitivities),
         ranges=floats(state.ranges),
-        scaling=floats(state.scaling),
-        scaled=state.scaled,
+        mapping=floats(state.mapping),
+        freedom=ints(state.freedom),
     )
 
 
 def scaled_inputs(inputs: FloatArray, state: CovarianceState) -> FloatArray:
-    """Divide inputs (d, n) by the scale of each column, ready for the compiled loops."""
-    return np.require(inputs / state.scaling[:, None], np.float64, ["C", "W"])
+    """Map inputs (d, n) to where distances are Euclidean, ready for the compiled loops.
+
+    Column by column: a matrix product may round a point by how many others come with it.
+    """
+    out = np.array(inputs, np.float64, order="C")
+    for g in np.flatnonzero(state.freedom):
+        own = range(state.groups[g], state.groups[g + 1])
+        for row in own:
+            out[row] = state.mapping[row, own[0]] * inputs[own[0]]
+            for column in own[1:]:
+                out[row] += state.mapping[row, column] * inputs[column]
+    return out
 
 
 def lower(
@@ -197,7 +207,7 @@ def no_contraction(state: CovarianceState) -> Contraction:
         nugget=np.zeros((tasks, tasks)),
         slope=np.zeros(state.ranges.size),
         sensitivity=np.zeros(state.ranges.size),
-        scaling=np.zeros(state.scaling.size),
+        moments=np.zeros(state.mapping.shape),
     )
 
 

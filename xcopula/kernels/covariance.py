@@ -7,7 +7,8 @@ r"""The covariance of the latent process: its parameters, its matrices and their
 
 Each task shares its unit variance between the structures and the nugget (a softmax), and each
 structure and the nugget has a correlation matrix between tasks. So the variance is one at every
-site whatever the parameters are, and every real parameter vector is valid.
+site whatever the parameters are, and every real parameter vector is valid. Distances are taken in
+the metric of each group (:mod:`xcopula.kernels.metric`), which all tasks and structures share.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from xcopula.jit.pairs import Contraction, CovarianceState
 from xcopula.kernels.base import FloatArray, IntArray, Kernel
 from xcopula.kernels.checks import check_convolution, check_positive_definite
 from xcopula.kernels.correlation import correlation, correlation_pullback
+from xcopula.kernels.metric import InputGroup
 from xcopula.kernels.tables import CELLS, cross_tables, same_table
 
 __all__ = ["COUPLINGS", "NOISES", "Contraction", "Covariance", "CovarianceState", "InputGroup"]
@@ -45,22 +47,6 @@ _LENGTH_PRIOR = (np.log(0.2), 1.4)
 _LOGIT_PRIOR = (1.0, 2.5)
 _CORRELATION_PRIOR = (0.0, 1.5)
 _SCALING_PRIOR = (0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class InputGroup:
-    """Columns of the inputs that share one distance: space, time, height ...
-
-    Attributes
-    ----------
-    size : int
-        Number of columns, which is the dimension D of the convolution.
-    ard : bool
-        Whether each column has a scale of its own (automatic relevance determination).
-    """
-
-    size: int
-    ard: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +117,7 @@ class Covariance:
         pairs = t * (t - 1) // 2
         shapes = {
             "length": (q, len(self.groups), 1 if self.shared else t),
-            "scaling": (sum(g.size for g in self.groups if g.ard),),
+            "scaling": (sum(g.parameters for g in self.groups),),
             "logit": (q, t),
             "correlation": (q, pairs),
             "noise_correlation": (pairs if self.noise == "correlated" else 0,),
@@ -244,9 +230,9 @@ class Covariance:
         """Evaluate the task matrices and tabulate the kernels at theta."""
         matrices = self.matrices(theta)
         tables, coefficients, sensitivities, ranges = self._tabulate(theta)
-        scaling = np.ones(self.columns)
-        ard = np.repeat([g.ard for g in self.groups], [g.size for g in self.groups])
-        scaling[ard] = np.exp(self.part(theta, "scaling"))
+        mapping = np.zeros((self.columns, self.columns))
+        for group, own, columns in self._metrics(theta):
+            mapping[columns, columns] = group.mapping(own)
         return CovarianceState(
             amplitudes=matrices[:-1],
             nugget=np.ascontiguousarray(matrices[-1]),
@@ -255,9 +241,23 @@ class Covariance:
             coefficients=coefficients,
             sensitivities=sensitivities,
             ranges=ranges,
-            scaling=scaling,
-            scaled=bool(ard.any()),
+            mapping=mapping,
+            freedom=np.array([g.freedom for g in self.groups], np.int64),
         )
+
+    def metrics(self, theta: FloatArray) -> list[FloatArray]:
+        """Return the parameters of each group's metric, as views of theta."""
+        return [own for _, own, _ in self._metrics(theta)]
+
+    def _metrics(self, theta: FloatArray) -> list[tuple[InputGroup, FloatArray, slice]]:
+        """List the groups with the parameters of their metrics and their columns."""
+        scaling = self.part(theta, "scaling")
+        ends = np.cumsum([g.parameters for g in self.groups])
+        stops = np.cumsum([g.size for g in self.groups])
+        return [
+            (g, scaling[end - g.parameters : end], slice(stop - g.size, stop))
+            for g, end, stop in zip(self.groups, ends, stops, strict=True)
+        ]
 
     def _pairs(self) -> list[tuple[int, int, int, int]]:
         """List the tables there are: (structure, group, first, second task), first <= second."""
@@ -299,8 +299,11 @@ class Covariance:
             # Scale invariance: the derivatives by log l_i, log l_j and log r add up to zero.
             lengths[q, g, i] += by.sensitivity[k]
             lengths[q, g, j] -= by.slope[k] + by.sensitivity[k]
-        ard = np.repeat([g.ard for g in self.groups], [g.size for g in self.groups])
-        self.part(gradient, "scaling")[:] = by.scaling[ard]
+        by_metric = [
+            group.pullback(own, by.moments[columns, columns])
+            for group, own, columns in self._metrics(theta)
+        ]
+        self.part(gradient, "scaling")[:] = np.concatenate(by_metric)
 
         shares = self._shares(theta)
         root = np.sqrt(shares)

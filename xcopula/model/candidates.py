@@ -1,4 +1,4 @@
-"""What a fit compared: candidates of each variable, and laws of the primary."""
+"""What a fit compared: candidates of each variable, and of the whole model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.kernels import Kernel
+from xcopula.kernels.covariance import InputGroup
 from xcopula.marginals import Marginal
 from xcopula.model.extremes import EXTREME_SCORE
+from xcopula.process import Process
 
-__all__ = ["Candidate", "LawTrial"]
+__all__ = ["Candidate", "Share", "Trial"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -37,6 +39,8 @@ class Candidate:
     error : float
         Standard error of the difference in AIC to the best candidate, where the likelihood is that
         of terms that stand for all; else zero.
+    groups : tuple of InputGroup
+        Columns of the inputs, with the directions of their metrics.
     """
 
     kernel: Kernel
@@ -47,6 +51,7 @@ class Candidate:
     largest_score: float
     structures: int = 1
     error: float = 0.0
+    groups: tuple[InputGroup, ...] = ()
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -54,9 +59,42 @@ class Candidate:
         return (self.largest_score > EXTREME_SCORE, self.aic)
 
 
-class LawTrial(NamedTuple):
-    """A marginal law of the primary, tried in the whole model."""
+class Trial(NamedTuple):
+    """A candidate of the whole model, and its scores of left-out values of the primary.
 
-    marginal: str
+    Attributes
+    ----------
+    name : str
+        Law and kernel of the primary, structures, coupling.
+    log_likelihood : float
+    crps, log_score : float
+        Means of values that were left out alone, and with all that is near them.
+    weight : float
+        Its share of a prediction.
+    """
+
+    name: str
     log_likelihood: float
     crps: float
+    log_score: float = float("nan")
+    weight: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Share:
+    """A process of all variables that has a share of a model's predictions.
+
+    Attributes
+    ----------
+    process : Process
+    theta : ndarray (p,)
+        Its fitted parameters.
+    prepared : ndarray (p,)
+        Those for which what the method makes of the data is made.
+    weight : float
+    """
+
+    process: Process
+    theta: FloatArray
+    prepared: FloatArray
+    weight: float

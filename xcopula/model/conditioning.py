@@ -89,7 +89,10 @@ def _since(model: CopulaModel) -> Since:
 def _with(model: CopulaModel, observations: Observations, since: Since) -> CopulaModel:
     _check_memory(model, observations.sample.sizes)
     method = model.method.renumbered(observations.sample.sites_at)
-    return dataclasses.replace(model, observations=observations, method=method, since=since)
+    found = model.uncertainty and model.uncertainty.given(observations.sample)
+    return dataclasses.replace(
+        model, observations=observations, method=method, since=since, uncertainty=found
+    )
 
 
 def _check_memory(model: CopulaModel, sizes: Sequence[int]) -> None:

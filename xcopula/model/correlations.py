@@ -23,6 +23,7 @@ from xcopula.arguments import check_integer
 from xcopula.kernels import assembly
 from xcopula.labels.coordinates import CoordinateGroup, Cycle
 from xcopula.linalg import cholesky
+from xcopula.model.directions import find_directions
 from xcopula.process import Sample
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class Correlogram:
     ard : dict
         Where each coordinate of the group has a scale of its own: what a distance of one is along
         each.
+    directions : str
+        Where ranges of the group differ by direction: how, for a distance of one. Distances are
+        those in the metric of the fit.
     distance, empirical, lower, upper : ndarray (b,)
         Mean distance and mean product of the standardised scores in each bin, and between what it
         lies in 90 % of draws from the model.
@@ -77,6 +81,7 @@ class Correlogram:
     group: str
     units: str
     ard: dict[str, float]
+    directions: str
     distance: FloatArray
     empirical: FloatArray
     lower: FloatArray
@@ -221,6 +226,7 @@ class _Drawn:
             group=group.name,
             units=group.units,
             ard=self._ard(),
+            directions=self._directions(),
             distance=np.bincount(number, pairs.distance[near], bins)[full] / count[full],
             empirical=sums[:, 0],
             lower=lower,
@@ -244,32 +250,44 @@ class _Drawn:
         if i == j:
             once = first < second
             first, second = first[once], second[once]
-        # In scaled columns, as the kernel sees them; in the coordinates' units where it has one
-        # scale for all.
-        places = self.sample.inputs[self.facet.own] * self._unit()[:, None]
+        # In mapped columns, as the kernel sees them; in the coordinates' units where these have one
+        # scale for all. Turned and stretched ranges keep their mean: so do the units.
+        places = self._places(self.sample.inputs)
         distance = np.sqrt(((places[:, first] - places[:, second]) ** 2).sum(axis=0))
         same = self.sample.sites[first] == self.sample.sites[second]
         return _Pairs(first, second, distance, same)
 
-    def _unit(self) -> FloatArray:
-        """Return what the scaled columns of the group are multiplied by for distances."""
+    def _unit(self) -> float:
+        """Return what a distance between mapped columns of the group is multiplied by."""
         own = self.facet.own
-        if self.facet.groups[0].ard:
-            return 1.0 / self.model.process.state(self.model.theta).scaling[own]
-        return np.asarray(self.model.coordinates.scale)[own]
+        return 1.0 if self.facet.groups[0].ard else self.model.coordinates.scale[own.start]
+
+    def _mapping(self) -> FloatArray:
+        """Return what columns of the group are multiplied by for distances."""
+        own = self.facet.own
+        mapping = self.model.process.state(self.model.theta).mapping[own, own]
+        return np.asarray(self._unit() * mapping)
+
+    def _places(self, inputs: FloatArray) -> FloatArray:
+        return np.asarray(self._mapping() @ inputs[self.facet.own])
 
     def _extent(self) -> float:
         """Return how far the observations reach in the group."""
-        return float(
-            np.linalg.norm(np.ptp(self.sample.inputs[self.facet.own], axis=1) * self._unit())
-        )
+        return float(np.linalg.norm(np.ptp(self._places(self.sample.inputs), axis=1)))
 
     def _ard(self) -> dict[str, float]:
         group = self.facet.groups[0]
         if not group.ard:
             return {}
-        scale = np.asarray(self.model.coordinates.scale)[self.facet.own] / self._unit()
+        own = np.diagonal(self._mapping())
+        scale = np.asarray(self.model.coordinates.scale)[self.facet.own] / own
         return {axis.name: float(s) for axis, s in zip(group.axes, scale, strict=True)}
+
+    def _directions(self) -> str:
+        model, group = self.model, self.facet.groups[0]
+        found = find_directions(model.process, model.theta, model.coordinates)
+        own = found[model.coordinates.groups.index(group)]
+        return "" if own is None else own.describe([1.0], group.units)
 
     def _sums(self, first: IntArray, second: IntArray, number: IntArray, bins: int) -> FloatArray:
         """Return the sums (bins, 1 + draws) of products: of the data, then of draws."""
@@ -290,9 +308,9 @@ class _Drawn:
         state = self.model.process.state(self.model.theta)
         start = self.sample.inputs[:, :1]
         inputs = np.repeat(start, _CURVE, axis=1)
-        own, unit = self.facet.own, self._unit()
         if len(self.facet.groups) == 1:
-            inputs[own.start] += distance / unit[0]
+            step = np.linalg.inv(self._mapping())[:, :1]
+            inputs[self.facet.own] += step * distance
         else:
             inputs = self._along_axis(distance)
             start = inputs[:, :1]

@@ -38,6 +38,8 @@ class LazyModel(Predicting):
         None if the size of the data will decide.
     node : dask Delayed
         The model to be.
+    uncertainty : str
+        What its predictions will count of what the parameters do not know.
     """
 
     variables: tuple[Variable, ...]
@@ -45,6 +47,12 @@ class LazyModel(Predicting):
     method: Method
     solver: Solver | None
     node: Any
+    uncertainty: str = "plugin"
+
+    @property
+    def mixture(self) -> tuple[int | None, bool]:
+        """Number of components, None if not known yet; whether it is one with normal errors."""
+        return 1 if self.uncertainty in ("plugin", "t") else None, self.uncertainty == "plugin"
 
     def compute(self, *, progress: Progress = None, **options: Any) -> CopulaModel:
         """Run the fit, BLAS limited to one thread for each task, and return the model.

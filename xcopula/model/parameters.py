@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from xcopula.labels.coordinates import CoordinateSystem
+from xcopula.model.directions import Directions, find_directions
 from xcopula.process import Process
 
 __all__ = ["describe_parameters"]
@@ -30,6 +34,7 @@ def describe_parameters(
     root = np.sqrt(shares)
     correlations = matrices / root[:, :, None] / root[:, None, :]
     law_names = sorted({k for m in marginals for k in m.parameters})
+    directions = find_directions(process, theta, system)
     table = [[m.parameters.get(k, np.nan) for k in law_names] for m in marginals]
     return xr.Dataset(
         {
@@ -41,6 +46,17 @@ def describe_parameters(
                 {"units": ", ".join(g.units for g in system.groups)},
             ),
             "scaling": ("axis", _scaling(process, covariance_theta, system)),
+            "anisotropy_ratio": (
+                "group",
+                [1.0 if d is None else d.ratio for d in directions],
+                {"long_name": "longest range over the shortest"},
+            ),
+            "anisotropy_angle": (
+                "group",
+                [np.nan if d is None else d.angle for d in directions],
+                {"long_name": "direction of the longest range", "units": "degrees"},
+            ),
+            **_principal(directions),
             "variance": (("structure", "task"), shares[:-1]),
             "nugget": ("task", shares[-1]),
             "correlation": (("structure", "task", "other"), correlations[:-1]),
@@ -52,6 +68,7 @@ def describe_parameters(
             "other": list(names),
             "group": [g.name for g in system.groups],
             "length_units": ("group", [g.units for g in system.groups]),
+            "angle_from": ("group", ["" if d is None else d.origin for d in directions]),
             "structure": np.arange(covariance.structures),
             "axis": list(system.names),
             "parameter": law_names,
@@ -66,5 +83,35 @@ def _scaling(process: Process, theta: FloatArray, system: CoordinateSystem) -> F
         for g, start in zip(system.groups, system.starts, strict=True)
         for k in range(len(g.axes))
     ]
-    scaling = process.covariance.state(theta).scaling
+    ard = np.repeat([g.ard for g in system.groups], [g.columns for g in system.groups])
+    mapping = np.diagonal(process.covariance.state(theta).mapping)
+    scaling = np.where(ard, 1.0 / mapping, 1.0)
     return np.asarray(scaling[columns] * np.array(system.scale)[columns])
+
+
+def _principal(directions: Sequence[Directions | None]) -> dict[str, Any]:
+    """Return the principal directions of groups that have more than an angle and a ratio.
+
+    NaN where a group has fewer.
+    """
+    most = max((d.stretch.size for d in directions if d is not None), default=0)
+    if most < 3:
+        return {}
+    stretch = np.full((len(directions), most), np.nan)
+    vectors = np.full((len(directions), most, most), np.nan)
+    for k, own in enumerate(directions):
+        if own is not None:
+            size = own.stretch.size
+            stretch[k, :size], vectors[k, :size, :size] = own.stretch, own.vectors
+    return {
+        "stretch": (
+            ("group", "direction"),
+            stretch,
+            {"long_name": "range along a direction, in length scales"},
+        ),
+        "direction_vector": (
+            ("group", "direction", "component"),
+            vectors,
+            {"long_name": "components of the direction along the group's coordinates"},
+        ),
+    }

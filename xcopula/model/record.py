@@ -13,23 +13,25 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.arguments import check_integer
-from xcopula.labels.buffer import Buffer, check_buffer, within
+from xcopula.labels.buffer import Buffer
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.variables import Data
 from xcopula.methods import Method
-from xcopula.model.candidates import Candidate, LawTrial
+from xcopula.model.candidates import Candidate, Share, Trial
+from xcopula.model.components import condition_components
 from xcopula.model.conditioning import Since, condition, with_only
 from xcopula.model.laws import NamedLaws
+from xcopula.model.leaving import leave_out
 from xcopula.model.parameters import describe_parameters
 from xcopula.model.saving import save
 from xcopula.model.summary import summarise
 from xcopula.model.tree import decode, to_tree
+from xcopula.model.uncertainty import Uncertainty, account, check_uncertainty
 from xcopula.prediction import Predicting
-from xcopula.prediction.predictor import Predictor
-from xcopula.process import Moments, Process, scores
-from xcopula.solvers import Conditioned, LeavesOut, Solver
+from xcopula.prediction.predictor import Component, Predictor
+from xcopula.process import Process
+from xcopula.solvers import Conditioned, Solver
 from xcopula.state import freeze
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["CopulaModel", "to_node"]
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -72,10 +73,14 @@ class CopulaModel(Predicting):
         Likelihood evaluations of step two.
     candidates : tuple
         For each task, the kernels and laws that step one compared, the best first.
-    law_trials : tuple of LawTrial
-        The primary's laws that were compared by leave-one-out in the whole model, the best first.
+    trials : tuple of Trial
+        What was compared in the whole model by values that were left out, the best first.
+    others : tuple of Share
+        Other processes that share its predictions, as they are about as good.
     since : Since, optional
         What has happened to the data since the fit; None if nothing has.
+    uncertainty : Uncertainty, optional
+        What predictions count of what the parameters do not know; None if nothing.
     """
 
     observations: Observations
@@ -89,8 +94,10 @@ class CopulaModel(Predicting):
     message: str
     evaluations: int
     candidates: tuple[tuple[Candidate, ...], ...]
-    law_trials: tuple[LawTrial, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    others: tuple[Share, ...] = ()
     since: Since | None = None
+    uncertainty: Uncertainty | None = None
 
     def __post_init__(self) -> None:
         freeze([getattr(self, f.name) for f in fields(self)])
@@ -121,20 +128,25 @@ class CopulaModel(Predicting):
 
     @functools.cached_property
     def conditioned(self) -> Conditioned:
-        """The process conditioned on the observations, computed on first use."""
+        """The process at theta conditioned on the observations, computed on first use."""
         sample = self.observations.sample
         return freeze(self.method.condition(self.process, sample, self.structure, self.theta))
+
+    @functools.cached_property
+    def components(self) -> tuple[Component, ...]:
+        """What a prediction is a mixture of, conditioned on the observations on first use."""
+        return condition_components(self)
+
+    @property
+    def mixture(self) -> tuple[int | None, bool]:
+        """Number of components, and whether it is one whose errors are normal."""
+        members = self.uncertainty.members if self.uncertainty else ()
+        return sum(m.weights.size for m in members) or 1, not members
 
     @property
     def predictor(self) -> Predictor:
         """What prediction needs."""
-        return Predictor(
-            self.coordinates,
-            self.observations.sites,
-            self.conditioned,
-            self.variables,
-            tuple(self.marginals),
-        )
+        return Predictor(self.coordinates, self.observations.sites, self.variables, self.components)
 
     def predictor_node(self) -> Any:
         """Return :attr:`predictor` as a delayed object, for a graph."""
@@ -153,7 +165,8 @@ class CopulaModel(Predicting):
         from dask.base import normalize_token
 
         parts = (self.method, self.solver, self.process, self.theta, self.observations)
-        token: tuple[Any, ...] = normalize_token(parts)
+        unsure = () if self.uncertainty is None else (self.uncertainty,)
+        token: tuple[Any, ...] = normalize_token((*parts, *unsure))
         return token
 
     def objective(self, theta: npt.ArrayLike, *, prior: bool = False) -> tuple[float, FloatArray]:
@@ -190,6 +203,22 @@ class CopulaModel(Predicting):
             weak, weak_gradient = self.process.log_prior(point)
             return value - weak, gradient - weak_gradient
         return value, gradient
+
+    def with_uncertainty(self, kind: str) -> CopulaModel:
+        """Return the model with other intervals, at the same parameters.
+
+        Parameters
+        ----------
+        kind : {"auto", "plugin", "t", "laplace"}
+            What predictions count of what the parameters do not know, as in :func:`xcopula.fit`.
+
+        Raises
+        ------
+        ValueError
+            If the name is not known; if a variable has too few values for "t"; if the optimum lies
+            on a bound, for "laplace".
+        """
+        return account(self, check_uncertainty(kind))
 
     def condition(self, new: Data, *, replace: bool = False) -> CopulaModel:
         """Return the model with more observations, at the same parameters.
@@ -254,33 +283,11 @@ class CopulaModel(Predicting):
             coordinates of the data, names of stations too: ``observed``, ``median``, ``lower``
             and ``upper`` (90 %), the ``pit``, the ``crps`` in the variable's units, the
             ``log_score`` (log predictive density), and the latent ``score``, ``mean`` and
-            ``std``.
+            ``std``. Its attribute ``note`` says where these numbers flatter: the parameters were
+            fitted to the values that are left out, which tells with few sites, and other times of
+            a station are kept.
         """
-        task = self.task(variable)
-        sample = self.observations.sample
-        own = np.arange(sample.size)[sample.task(task)]
-        if most is not None:
-            count = min(check_integer("most", most, least=1), own.size)
-            own = own[np.linspace(0, own.size, count, endpoint=False).astype(np.int64)]
-        if buffer is None:
-            moments = Moments(*(part[own] for part in self.conditioned.leave_one_out()))
-        else:
-            moments = self._left_out(own, check_buffer(buffer, self.coordinates))
-        rows = sample.covariates_of(task)[own - sample.offsets[task]]
-        found = scores(moments, self.marginals[task].at(rows), sample.values[own])
-        results = found._asdict()
-        dim, coords = self.observations.labels(own, results)
-        return xr.Dataset({name: (dim, values) for name, values in results.items()}, coords)
-
-    def _left_out(self, rows: IntArray, buffer: dict[str, float]) -> Moments:
-        """Predict observations without all that is near them."""
-        conditioned = self.conditioned
-        if not isinstance(conditioned, LeavesOut):
-            raise ValueError(
-                f"method={self.method.name!r} cannot leave out a neighbourhood: `buffer` is for "
-                "'full' and 'transductive'. Fit with one of these."
-            )
-        return conditioned.left_out(rows, within(self.observations, rows, buffer))
+        return leave_out(self, variable, buffer, most)
 
     @property
     def parameters(self) -> xr.Dataset:
@@ -347,6 +354,7 @@ class CopulaModel(Predicting):
             "largest_score": [c.largest_score for _, _, c in flat],
             "structures": [c.structures for _, _, c in flat],
             "aic_error": [c.error for _, _, c in flat],
+            "anisotropic": [any(g.directions for g in c.groups) for _, _, c in flat],
         }
         return xr.Dataset({name: ("candidate", values) for name, values in columns.items()})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import xarray as xr
@@ -10,6 +10,7 @@ import xarray as xr
 from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
 from xcopula.marginals import Marginal
+from xcopula.model.directions import find_directions, with_units
 from xcopula.solvers import MOST_EXACT, Sequential
 
 if TYPE_CHECKING:
@@ -65,9 +66,8 @@ def summarise(model: CopulaModel) -> str:
             ]
         )
     remarks = model.conditioned.describe()
-    if model.law_trials:
-        trials = ", ".join(f"{t.marginal} {t.crps:.4g}" for t in model.law_trials)
-        remarks = [*remarks, f"leave-one-out CRPS by law of {model.tasks[0]}: {trials}"]
+    if model.uncertainty is not None:
+        remarks = [*remarks, *model.uncertainty.describe(model.tasks)]
     lines += [
         "",
         f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
@@ -80,8 +80,21 @@ def summarise(model: CopulaModel) -> str:
         + ("converged" if model.converged else f"NOT converged ({model.message})")
         + f" after {model.evaluations} evaluations",
         *(f"  {remark}" for remark in remarks),
+        *_trials(model),
     ]
     return "\n".join(lines)
+
+
+def _trials(model: CopulaModel) -> list[str]:
+    """Return a table of what competed in the whole model, with scores and weights."""
+    if not model.trials:
+        return []
+    rows = [(f"candidates of {model.tasks[0]}", "left-out CRPS", "log score", "weight")]
+    for trial in model.trials:
+        rows.append(
+            (trial.name, f"{trial.crps:.4g}", f"{trial.log_score:.3f}", f"{trial.weight:.2f}")
+        )
+    return ["", *aligned(rows)]
 
 
 def _since(model: CopulaModel) -> list[str]:
@@ -135,20 +148,20 @@ def _which_method(model: CopulaModel) -> list[str]:
 def _lengths(model: CopulaModel, parameters: xr.Dataset, task: int) -> str:
     """Return the length scales of a task, group by group, with their units."""
     parts = []
-    for g, group in enumerate(model.coordinates.groups):
+    directions = find_directions(model.process, model.theta, model.coordinates)
+    for g, (group, own) in enumerate(zip(model.coordinates.groups, directions, strict=True)):
         lengths = parameters["length_scale"].values[:, g, task]
+        if own is not None:
+            parts.append(own.describe(lengths, group.units))
+            continue
         if not group.ard:
-            parts.append(_with_units(lengths, group.units))
+            parts.append(with_units(lengths, group.units))
             continue
         # Each axis has its own: the group's are multiples of its scale.
         scales = parameters["scaling"].sel(axis=[a.name for a in group.axes]).values
         each = zip(group.axes, scales, strict=True)
-        parts.append("; ".join(f"{a.name} {_with_units(lengths * s, a.units)}" for a, s in each))
+        parts.append("; ".join(f"{a.name} {with_units(lengths * s, a.units)}" for a, s in each))
     return " x ".join(parts)
-
-
-def _with_units(lengths: Iterable[float], units: str) -> str:
-    return f"{', '.join(f'{v:.3g}' for v in lengths)} {units}".rstrip()
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

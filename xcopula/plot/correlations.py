@@ -89,4 +89,6 @@ def _distance_label(found: Correlogram) -> str:
     if found.ard:
         one = ", ".join(f"{scale:.3g} of {axis}" for axis, scale in found.ard.items())
         return f"{name} (1 is {one})"
+    if found.directions:
+        return f"{name} (1 is {found.directions})"
     return with_units(name, found.units)

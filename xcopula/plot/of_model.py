@@ -12,12 +12,12 @@ import xarray as xr
 from xcopula.arguments import check_integer
 from xcopula.labels.buffer import Buffer
 from xcopula.model import CopulaModel
+from xcopula.model.leaving import predict_left_out
 from xcopula.plot.checks import loo_scatter, reliability_diagram
 from xcopula.plot.correlations import correlation_panels
 from xcopula.plot.diagnostics import pit_histogram
 from xcopula.plot.laws import law_panels
 from xcopula.plot.panels import amount, entitle, name_of, shown_units
-from xcopula.process import outcome
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -199,9 +199,8 @@ class ModelPlots:
         task = self.model.task(variable)
         sample = self.model.observations.sample
         own = sample.task(task)
-        mean, variance = (part[own] for part in self.model.conditioned.leave_one_out())
-        law = self.model.marginals[task].at(sample.covariates_of(task))
-        probability = outcome.exceedance(mean, np.sqrt(variance), law, float(threshold))
+        predicted = predict_left_out(self.model, task, np.arange(own.start, own.stop))
+        probability = predicted.exceedance(float(threshold))
         figure = reliability_diagram(probability, sample.values[own] > threshold, bins, ax)
         name, units = self._labels(variable)
         return _entitled(figure, ax, f"{name} above {amount(threshold, units)}")

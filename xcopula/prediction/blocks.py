@@ -37,7 +37,7 @@ def evaluate(
     missing: Sequence[tuple[int, ...]],
     predictor: Any,
     quantity: str,
-    rows: int,
+    rows: int | None,
     task: int,
     nugget: bool,
     tell: Tell | None = None,
@@ -54,8 +54,9 @@ def evaluate(
     predictor : Predictor
     quantity : {"latent", "mean", "information"}
         Method of the predictor.
-    rows : int
-        How many numbers a cell has.
+    rows : int, optional
+        How many numbers a cell has; None for the latent moments of components, whose number was not
+        known before.
     task : int
         Which variable.
     nugget : bool
@@ -64,6 +65,7 @@ def evaluate(
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
     *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
+    rows = 2 * len(predictor.components) if rows is None else rows
     wanted = mask.flatten()
     for part in _slices(wanted.size):
         for c in coordinates:
@@ -117,8 +119,13 @@ class Query:
         sizes = {d: n for a, names in pairs for d, n in zip(names, a.shape, strict=True)}
         return tuple(sizes[d] for d in self.dims)
 
-    def evaluate(self, predictor: Any, quantity: str, rows: int, tell: Tell | None = None) -> Any:
-        """Evaluate a quantity on all cells, now or lazily; only now it tells of cells."""
+    def evaluate(
+        self, predictor: Any, quantity: str, rows: int | None, tell: Tell | None = None
+    ) -> Any:
+        """Evaluate a quantity on all cells, now or lazily; only now it tells of cells.
+
+        None is a number of rows that is not known before the model is fitted.
+        """
         options: dict[str, Any] = {
             "missing": self._missing(self.index),
             "predictor": predictor,
@@ -131,16 +138,17 @@ class Query:
             return evaluate(*map(np.asarray, self.arrays), **options, tell=tell)
         import dask.array as da
 
+        size = np.nan if rows is None else rows
         if not self.dims:
             import dask
 
             point = dask.delayed(evaluate, pure=True)(*self.arrays, **options)
-            return da.from_delayed(point, shape=(rows,), dtype=np.float64)
+            return da.from_delayed(point, shape=(size,), dtype=np.float64)
         return da.blockwise(
             evaluate,
             (_ROW, *self.dims),
             *self._pairs(self.arrays, self.index),
-            new_axes={_ROW: rows},
+            new_axes={_ROW: size},
             align_arrays=False,  # they are; and an outer product is meant to have many blocks
             dtype=np.float64,
             meta=np.empty((0,) * (1 + len(self.dims))),
@@ -222,30 +230,28 @@ def transform(
     given: bool = False,
     tell: Tell | None = None,
 ) -> FloatArray:
-    """Apply ``function(mean, std, marginal[, value])``, stacked first over leading values.
+    """Apply ``function(predictive[, value])``, stacked first over leading values.
 
-    Moments of one row are means alone: the deviation does not count, and is zero. Fields of the
-    law have the dims that they have; ``missing`` says which they lack. If a value is ``given`` for
-    each cell, it is the last of the fields. ``tell(done, total)`` hears how many cells are done.
+    Moments are those of :meth:`Predictor.predictive`. Fields of the law have the dims that they
+    have; ``missing`` says which they lack. If a value is ``given`` for each cell, it is the last of
+    the fields. ``tell(done, total)`` hears how many cells are done.
     """
     shape = moments.shape[1:]
-    mean, *std = moments.reshape(len(moments), -1)
+    flat = moments.reshape(len(moments), -1)
     whole = [
         np.broadcast_to(np.expand_dims(f, axes), shape)
         for f, axes in zip(fields, missing, strict=True)
     ]
     beside = whole.pop() if given else None
     values: Sequence[tuple[Any, ...]] = [()] if leading is None else [(v,) for v in leading]
-    out = np.full((len(values), mean.size), np.nan)
-    cells = np.flatnonzero(np.isfinite(mean))  # what is masked asks nothing of the law
+    out = np.full((len(values), flat.shape[1]), np.nan)
+    cells = np.flatnonzero(np.isfinite(flat[0]))  # what is masked asks nothing of the law
     for part in _slices(cells.size):
         where = cells[part]
-        law = predictor.law(task, [f.flat[where] for f in whole])
-        centre = mean[where]
-        spread = std[0][where] if std else np.zeros_like(centre)
+        law = predictor.predictive(task, flat[:, where], [f.flat[where] for f in whole])
         own = () if beside is None else (beside.flat[where],)
         for row, value in zip(out, values, strict=True):
-            row[where] = function(centre, spread, law, *value, *own)
+            row[where] = function(law, *value, *own)
         if tell is not None:
             tell(part.stop, cells.size)
     return out.reshape(shape if leading is None else (len(values), *shape))

@@ -15,9 +15,10 @@ import xarray as xr
 from xcopula.labels.coordinates.units import conversion, units_of
 from xcopula.methods import Method
 from xcopula.prediction import blocks
+from xcopula.prediction.levels import check_levels, numbers_of
 from xcopula.prediction.target import check_cells
 from xcopula.prediction.telling import telling
-from xcopula.process import outcome
+from xcopula.process import Predictive
 from xcopula.progress import Progress
 from xcopula.progress.run import Run
 from xcopula.solvers import Solver
@@ -26,7 +27,7 @@ from xcopula.warn import shown
 if TYPE_CHECKING:
     from xcopula.plot.of_posterior import PosteriorPlots
 
-__all__ = ["Posterior", "check_levels"]
+__all__ = ["Posterior"]
 
 FloatArray = npt.NDArray[np.float64]
 Threshold = float | Sequence[float] | FloatArray | xr.DataArray
@@ -67,6 +68,10 @@ class Posterior:
         Attributes of the variable.
     progress : bool, callable or Run, optional
         As in :func:`xcopula.predict`, of what is computed in memory.
+    components : int, optional
+        How many processes the prediction is a mixture of; None if that is not known yet.
+    plain : bool
+        Whether it is one process with normal errors: parameters are taken for certain.
     """
 
     tasks: tuple[str, ...]
@@ -77,18 +82,20 @@ class Posterior:
     coords: xr.Coordinates
     attrs: dict[str, Any]
     progress: Progress | Run = None
+    components: int | None = 1
+    plain: bool = True
 
     @cached_property
     def moments(self) -> Any:
-        """Latent mean and standard deviation (2, ...), an ndarray or a dask array."""
-        return self._evaluate("latent", 2)
+        """Latent means of the components, then their deviations (2 k, ...), in memory or lazy."""
+        return self._evaluate("latent", self.components and 2 * self.components)
 
     @cached_property
     def _mean(self) -> Any:
         """Latent mean (1, ...) alone."""
         return self._evaluate("mean", 1)
 
-    def _evaluate(self, quantity: str, rows: int) -> Any:
+    def _evaluate(self, quantity: str, rows: int | None) -> Any:
         """Evaluate a quantity of the latent process on all cells."""
         with self._told(_MOMENTS.get(quantity, quantity)) as tell:
             return self.query.evaluate(self.predictor, quantity, rows, tell)
@@ -101,8 +108,10 @@ class Posterior:
 
     def _rows(self, levels: FloatArray) -> Any:
         """Return what quantiles of some levels need: both moments, or the mean for the median."""
-        if (levels != 0.5).any() or not self.method.mean_is_cheaper(
-            self.solver, len(self.tasks), self.query.task
+        if (
+            self.components != 1
+            or (levels != 0.5).any()
+            or not self.method.mean_is_cheaper(self.solver, len(self.tasks), self.query.task)
         ):
             return self.moments
         # What is known in memory is not computed again. A graph does not depend on what was asked
@@ -131,12 +140,16 @@ class Posterior:
 
     @property
     def latent(self) -> xr.Dataset:
-        """Mean and standard deviation of the latent Gaussian process."""
+        """Mean and standard deviation of the latent process; of the mixture where it is one."""
         titles = {"mean": "latent mean", "std": "latent standard deviation"}
+        moments = self.moments
+        if not self.plain:
+            whole = (Predictive.latent_mean, Predictive.latent_std)
+            moments = [self._apply(function).data for function in whole]
         return xr.Dataset(
             {
-                name: (self.dims, moments, self._number_attrs(title))
-                for (name, title), moments in zip(titles.items(), self.moments, strict=True)
+                name: (self.dims, part, self._number_attrs(title))
+                for (name, title), part in zip(titles.items(), moments, strict=True)
             },
             coords=self._coords_beside(*titles),
         )
@@ -152,7 +165,7 @@ class Posterior:
         levels = check_levels(q)
         attrs = {"long_name": "quantile level", "units": "1"}
         rows = self._rows(levels)
-        result = self._over(outcome.quantile, "quantile", levels, attrs, rows)
+        result = self._over(Predictive.quantile, "quantile", levels, attrs, rows)
         return result.assign_attrs(self._value_attrs())
 
     def median(self) -> xr.DataArray:
@@ -188,7 +201,7 @@ class Posterior:
             In the variable's units. A sequence gives a first dim ``threshold``. A DataArray on dims
             of the target is a threshold that differs from cell to cell; NaN gives NaN.
         """
-        return self._probability(outcome.cdf, value, "cdf", "probability of at most")
+        return self._probability(Predictive.cdf, value, "cdf", "probability of at most")
 
     def exceedance(self, threshold: Threshold) -> xr.DataArray:
         """Return P(Y > threshold), named after the variable with ``_exceedance``.
@@ -200,14 +213,14 @@ class Posterior:
             of the target is a threshold that differs from cell to cell; NaN gives NaN.
         """
         phrase = "probability of more than"
-        return self._probability(outcome.exceedance, threshold, "exceedance", phrase)
+        return self._probability(Predictive.exceedance, threshold, "exceedance", phrase)
 
     def mean(self) -> xr.DataArray:
         """Return the mean, NaN where the tail of the law is too heavy for a mean to exist.
 
         It is named after the variable with ``_mean``.
         """
-        return self._named(self._apply(outcome.mean), "mean", self._value_attrs("mean"))
+        return self._named(self._apply(Predictive.mean), "mean", self._value_attrs("mean"))
 
     def std(self) -> xr.DataArray:
         """Return the standard deviation, NaN where it does not exist.
@@ -217,7 +230,7 @@ class Posterior:
         attrs = self._value_attrs("standard deviation")
         if "standard_name" in attrs:  # CF's modifier for the uncertainty of a quantity
             attrs["standard_name"] = f"{attrs['standard_name']} standard_error"
-        return self._named(self._apply(outcome.std), "std", attrs)
+        return self._named(self._apply(Predictive.std), "std", attrs)
 
     def information(self) -> xr.DataArray:
         """Return what each secondary adds in each cell, on a first dim ``secondary``.
@@ -293,7 +306,7 @@ class Posterior:
             field = self._check_field(value)
             result = self._apply(function, field=field)
             return self._named(result.assign_coords(threshold=field), what, attrs)
-        thresholds = _numbers(value)
+        thresholds = numbers_of(value)
         if thresholds.ndim > 1 or thresholds.size == 0 or np.isnan(thresholds).any():
             raise ValueError(
                 f"{_THRESHOLD}, found {shown(value)}. Give it in the units of {self.name!r}."
@@ -365,29 +378,3 @@ class Posterior:
             values = self.query.transform(moments, function, self.predictor, leading, given, tell)
         dims = self.dims if dim is None else (dim, *self.dims)
         return xr.DataArray(values, dims=dims, coords=self.coords, name=self.name)
-
-
-def _numbers(given: Any) -> FloatArray:
-    """Return numbers as an array, and NaN for what is none."""
-    try:
-        array = np.asarray(given)
-        return array.astype(np.float64) if array.dtype.kind in "iufO" else np.full(1, np.nan)
-    except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
-        return np.full(1, np.nan)
-
-
-def check_levels(q: Any) -> FloatArray:
-    """Return quantile levels as an array.
-
-    Raises
-    ------
-    ValueError
-        If a level is not strictly between 0 and 1.
-    """
-    levels = _numbers(q)
-    if levels.ndim > 1 or levels.size == 0 or not ((levels > 0.0) & (levels < 1.0)).all():
-        raise ValueError(
-            f"Quantile levels must lie strictly between 0 and 1, found {shown(q)}. "
-            "Give fractions, such as 0.95 for the 95th percentile."
-        )
-    return levels

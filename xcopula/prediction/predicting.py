@@ -12,7 +12,8 @@ from xcopula.labels.georeference import from_table
 from xcopula.labels.observations import Variable
 from xcopula.methods import Method
 from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunks, own_chunks
-from xcopula.prediction.posterior import Posterior, check_levels
+from xcopula.prediction.levels import check_levels
+from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predictor import Predictor
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
 from xcopula.prediction.telling import telling
@@ -25,6 +26,8 @@ from xcopula.warn import shown
 __all__ = ["Predicting", "posterior", "predict"]
 
 _OF = ("observation", "signal")
+# A mixture that is not fitted yet has about so many components.
+_COMPONENTS = 30
 
 
 class Predicting:
@@ -47,6 +50,10 @@ class Predicting:
         @property
         def solver(self) -> Solver | None:
             """How samples are conditioned; None if that is not known yet."""
+
+        @property
+        def mixture(self) -> tuple[int | None, bool]:
+            """Number of components, None if not known yet; whether it is one with normal errors."""
 
     @property
     def predictor(self) -> Predictor | None:
@@ -225,8 +232,10 @@ class _Asked:
         """Return the posterior, for so many results of each cell; nothing is evaluated yet."""
         cells, model = self.cells, self.model
         used = [*cells.coordinates, cells.mask, *cells.fields]
-        # What a block holds of a cell: its coordinates, the latent mean and deviation, the results.
-        cell_bytes = 8 * (len(cells.coordinates) + 2 + len(cells.fields) + results)
+        components, plain = model.mixture
+        # What a block holds of a cell: coordinates, latent means and deviations, the results.
+        parts = 2 * (components or _COMPONENTS)
+        cell_bytes = 8 * (len(cells.coordinates) + parts + len(cells.fields) + results)
         layout = choose_chunks(
             own_chunks(self.target, used), cells.dims, cells.sizes, chunks, cell_bytes
         )
@@ -249,6 +258,8 @@ class _Asked:
             coords=coords,
             attrs=attrs,
             progress=progress,
+            components=components,
+            plain=plain,
         )
 
     def _predictor(self, progress: Progress | Run) -> Predictor | None:

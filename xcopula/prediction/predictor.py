@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,56 +12,138 @@ import numpy.typing as npt
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable, to_targets
 from xcopula.marginals import Marginal
-from xcopula.process import Sites
+from xcopula.process import NORMAL, Moments, Predictive, Sites, Spread, Student
 from xcopula.solvers import Conditioned
 
-__all__ = ["Predictor"]
+__all__ = ["Component", "Predictor", "mixed"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Component:
+    """One of the processes that a prediction is a mixture of, conditioned on the data.
+
+    Attributes
+    ----------
+    conditioned : Conditioned
+    laws : tuple of Marginal
+        Of each variable, at the parameters of the component.
+    weight : float
+        Those of all components add up to one.
+    students : tuple of Student
+        What the errors of each variable were learnt from; empty where they are taken for normal.
+    """
+
+    conditioned: Conditioned
+    laws: tuple[Marginal, ...]
+    weight: float = 1.0
+    students: tuple[Student, ...] = ()
+
+    def spread(self, task: int) -> Spread:
+        """Return the law of the errors of a variable, in units of their deviation."""
+        return self.students[task].spread if self.students else NORMAL
+
+
+def mixed(
+    components: Sequence[Component],
+    task: int,
+    moments: Sequence[Moments],
+    rows: FloatArray | None = None,
+) -> Predictive:
+    """Return the predictive law of a variable, given what each component says of its moments.
+
+    Parameters
+    ----------
+    components : sequence of Component
+    task : int
+    moments : sequence of Moments
+        Of the components.
+    rows : ndarray (m, c), optional
+        Covariates that the laws vary with.
+    """
+    means = np.stack([m.mean for m in moments])
+    stds = np.sqrt(np.stack([m.variance for m in moments]))
+    return _predictive(components, task, means, stds, rows)
+
+
+def _predictive(
+    components: Sequence[Component],
+    task: int,
+    means: FloatArray,
+    stds: FloatArray,
+    rows: FloatArray | None,
+) -> Predictive:
+    laws = [c.laws[task] for c in components]
+    return Predictive(
+        means,
+        stds,
+        tuple(laws if rows is None else [law.at(rows) for law in laws]),
+        np.array([c.weight for c in components]),
+        tuple(c.spread(task) for c in components),
+    )
+
+
+@dataclass(frozen=True)
 class Predictor:
-    """A conditioned process, with the inputs and the laws of its variables.
+    """Conditioned processes, with the inputs and the laws of their variables.
 
     Attributes
     ----------
     coordinates : CoordinateSystem
     sites : Sites
         Of the data: there an observation is known, or shares its nugget with others.
-    conditioned : Conditioned
     variables : tuple of Variable
-    laws : tuple of Marginal
-        Of each variable, at its fitted parameters.
+    components : tuple of Component
+        What a prediction is a mixture of; as a rule there is one.
     """
 
     coordinates: CoordinateSystem
     sites: Sites
-    conditioned: Conditioned
     variables: tuple[Variable, ...]
-    laws: tuple[Marginal, ...]
+    components: tuple[Component, ...]
 
-    def law(self, task: int, values: Sequence[npt.NDArray[Any]]) -> Marginal:
-        """Return the law of a variable at cells, given its fields there, each (m,)."""
+    def predictive(
+        self, task: int, moments: FloatArray, values: Sequence[npt.NDArray[Any]]
+    ) -> Predictive:
+        """Return the predictive law of a variable at cells.
+
+        Parameters
+        ----------
+        task : int
+        moments : ndarray (2 k, m)
+            Latent means of the components, then their standard deviations. One row is a mean alone:
+            the deviation does not count, and is zero.
+        values : sequence of ndarray (m,)
+            The fields of its law there.
+        """
         fields = self.variables[task].fields
-        if not fields:
-            return self.laws[task]
         columns = [f.encode(v) for f, v in zip(fields, values, strict=True)]
-        return self.laws[task].at(np.column_stack(columns))
+        rows = np.column_stack(columns) if fields else None
+        count = len(self.components)
+        stds = moments[count:] if len(moments) > 1 else np.zeros_like(moments)
+        return _predictive(self.components, task, moments[:count], stds, rows)
 
     def latent(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
-        """Return the latent mean and standard deviation (2, m) at coordinates, each (m,)."""
+        """Return latent means and standard deviations (2 k, m) at coordinates, each (m,)."""
         targets = to_targets(self.coordinates, self.sites, numbers)
-        moments = self.conditioned.moments(targets, task=task, nugget=nugget)
-        return np.stack([moments.mean, np.sqrt(moments.variance)])
+        each = [c.moments(targets, task=task, nugget=nugget) for c in self._conditioned()]
+        return np.stack([*(m.mean for m in each), *(np.sqrt(m.variance) for m in each)])
 
     def mean(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
-        """Return the latent mean (1, m) alone at coordinates, each (m,)."""
+        """Return the latent mean (1, m) alone at coordinates, each (m,); of one component."""
         targets = to_targets(self.coordinates, self.sites, numbers)
-        return self.conditioned.mean(targets, task=task, nugget=nugget)[None]
+        (only,) = self._conditioned()
+        mean: FloatArray = only.mean(targets, task=task, nugget=nugget)
+        return mean[None]
 
     def information(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds at coordinates, each (m,)."""
         targets = to_targets(self.coordinates, self.sites, numbers)
-        added: FloatArray = self.conditioned.information(targets, nugget=nugget)  # type: ignore[attr-defined]
-        return added
+        added = [c.information(targets, nugget=nugget) for c in self._conditioned()]
+        weights = [c.weight for c in self.components]
+        found: FloatArray = added[0] if len(added) == 1 else np.tensordot(weights, added, 1)
+        return found
+
+    def _conditioned(self) -> Iterator[Any]:
+        return (c.conditioned for c in self.components)

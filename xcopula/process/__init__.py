@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from xcopula.process.copula import Process
 from xcopula.process.evidence import Evidence
+from xcopula.process.predictive import Predictive
 from xcopula.process.sample import Moments, Sample, Targets, keep_data, keep_scores
-from xcopula.process.scores import Scores, scores
+from xcopula.process.scores import Scores, scores, scores_of
 from xcopula.process.sites import NO_SITE, Sites, number_sites
+from xcopula.process.spread import NORMAL, Spread, Student
 
 __all__ = [
+    "NORMAL",
     "NO_SITE",
     "Evidence",
     "Moments",
+    "Predictive",
     "Process",
     "Sample",
     "Scores",
     "Sites",
+    "Spread",
+    "Student",
     "Targets",
     "keep_data",
     "keep_scores",
     "number_sites",
     "scores",
+    "scores_of",
 ]

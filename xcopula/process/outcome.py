@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from xcopula.marginals import Marginal
 
-__all__ = ["cdf", "crps", "exceedance", "mean", "quantile", "std"]
+__all__ = ["cdf", "crps", "exceedance", "mean", "quantile", "score_of", "std", "tail"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,26 +32,28 @@ def cdf(
     mean: FloatArray, std: FloatArray, marginal: Marginal, value: float | FloatArray
 ) -> FloatArray:
     """Return P(Y* <= value), for one value or one of each cell."""
-    return _tail(mean, std, marginal, value, 1.0)
+    return tail(score_of(marginal, value, mean.shape), mean, std, 1.0)
 
 
 def exceedance(
     mean: FloatArray, std: FloatArray, marginal: Marginal, value: float | FloatArray
 ) -> FloatArray:
     """Return P(Y* > value), for one value or one of each cell; exact also where it is tiny."""
-    return _tail(mean, std, marginal, value, -1.0)
+    return tail(score_of(marginal, value, mean.shape), mean, std, -1.0)
 
 
-def _tail(
-    mean: FloatArray,
-    std: FloatArray,
-    marginal: Marginal,
-    value: float | FloatArray,
-    sign: float,
-) -> FloatArray:
+def score_of(
+    marginal: Marginal, value: float | FloatArray, shape: tuple[int, ...]
+) -> float | FloatArray:
+    """Return the normal score of a value, or of one of each cell."""
     # A law that varies has a score at each cell, a constant one the same at all.
-    at = np.broadcast_to(value, mean.shape) if marginal.fields else value
-    score = marginal.to_normal(at)
+    return marginal.to_normal(np.broadcast_to(value, shape) if marginal.fields else value)
+
+
+def tail(
+    score: float | FloatArray, mean: FloatArray, std: FloatArray, sign: float | FloatArray
+) -> FloatArray:
+    """Return the probability of a latent value up to a score (sign 1), or above it (-1)."""
     # A cell that is known exactly (std = 0) has probability 0 or 1; the value itself is not above.
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.where(

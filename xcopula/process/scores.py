@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from xcopula.marginals.base import Marginal
-from xcopula.process import outcome
+from xcopula.process.predictive import Predictive
 from xcopula.process.sample import Moments
 
-__all__ = ["Scores", "scores"]
+__all__ = ["Scores", "scores", "scores_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -20,7 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 class Scores(NamedTuple):
     """Predictions of observed values and their scores, each (m,).
 
-    ``lower`` and ``upper`` bound the central 90 %; ``score``, ``mean`` and ``std`` are latent.
+    ``lower`` and ``upper`` bound the central 90 %; ``score``, ``mean`` and ``std`` are latent, and
+    means over components where there are several.
     """
 
     observed: FloatArray
@@ -46,22 +46,20 @@ def scores(moments: Moments, law: Marginal, observed: FloatArray) -> Scores:
         Of the variable, bound to the rows of the values if it varies.
     observed : ndarray (m,)
     """
-    mean, std = moments.mean, np.sqrt(moments.variance)
-    score = law.to_normal(observed)
-    error = (score - mean) / std
-    with np.errstate(invalid="ignore"):
-        gain = 0.5 * (score**2 - error**2)
-    # At the end of a law's support, or beyond it, the predictive density has vanished.
-    gain = np.where(np.isinf(score), np.where(std < 1.0, -np.inf, 0.0), gain)
+    return scores_of(Predictive.of(moments, law), observed)
+
+
+def scores_of(predicted: Predictive, observed: FloatArray) -> Scores:
+    """Score predictions of observed values, each made without it."""
     return Scores(
         observed=observed,
-        median=law.from_normal(mean),
-        lower=outcome.quantile(mean, std, law, 0.05),
-        upper=outcome.quantile(mean, std, law, 0.95),
-        pit=ndtr(error),
-        crps=outcome.crps(mean, std, law, observed),
-        log_score=law.log_density(observed) + gain - np.log(std),
-        score=score,
-        mean=mean,
-        std=std,
+        median=predicted.quantile(0.5),
+        lower=predicted.quantile(0.05),
+        upper=predicted.quantile(0.95),
+        pit=predicted.cdf(observed),
+        crps=predicted.crps(observed),
+        log_score=predicted.log_density(observed),
+        score=predicted.score(observed),
+        mean=predicted.latent_mean(),
+        std=predicted.latent_std(),
     )

@@ -93,10 +93,10 @@ class Neighbours:
         return Connected(process, theta, sample, self.most(process, sample), given)
 
     def adapts(self, process: Process) -> bool:
-        """Tell whether the neighbours depend on the length scales: not where distance decides."""
+        """Tell whether neighbours depend on lengths and metrics: not where distance decides."""
         covariance = process.covariance
         one = covariance.tasks == 1 and len(covariance.groups) == 1
-        return not one or covariance.groups[0].ard
+        return not one or covariance.groups[0].freedom > 0
 
     def for_trials(self) -> Neighbours:
         """Return the solver with its own number of observations for predictions.

@@ -15,6 +15,7 @@ import xarray as xr
 
 from xcopula.arguments import check_flag, check_integer
 from xcopula.fitting import fit
+from xcopula.fitting.directions import asked_of_groups
 from xcopula.fitting.fit import fit_in_steps
 from xcopula.fitting.request import Request, check_names, check_thin
 from xcopula.fitting.steps import begin
@@ -31,7 +32,7 @@ from xcopula.methods import resolve_method
 from xcopula.model import CopulaModel
 from xcopula.model.conditioning import with_rows
 from xcopula.model.running import stop_together
-from xcopula.prediction.posterior import check_levels
+from xcopula.prediction.levels import check_levels
 from xcopula.process import Sample
 from xcopula.validation.folds import Folds, assign, find_labels
 from xcopula.validation.results import CLIMATOLOGY, MODEL, NAMES, SINGLE_TASK, to_dataset
@@ -231,7 +232,11 @@ class _Asked:
         for option, points in request.method.labelled().items():
             check_points(f"`{option}`", points, system)
         entries = find_entries(sources)
-        single = _request(names[:1], _alone(names[0], options)) if len(names) > 1 else None
+        directed = asked_of_groups(options["anisotropy"], system)
+        request = replace(request, anisotropy=directed)
+        single = None
+        if len(names) > 1:
+            single = replace(_request(names[:1], _alone(names[0], options)), anisotropy=directed)
         observations = read(entries, system, request.laws)
         return cls(data, names, options, request, single, entries, system, observations)
 

@@ -12,7 +12,8 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe, fit_law
 from xcopula.marginals.varying import Varying
 from xcopula.model import CopulaModel
-from xcopula.process import Moments, outcome, scores
+from xcopula.prediction.predictor import mixed
+from xcopula.process import Moments, Predictive, scores_of
 
 __all__ = ["Predicted", "Withheld", "climatology", "predict"]
 
@@ -66,9 +67,10 @@ class Withheld:
 def predict(model: CopulaModel, withheld: Withheld, levels: FloatArray) -> Predicted:
     """Predict withheld values of the primary, given all that the model holds."""
     seen = model.observations
-    moments = model.conditioned.moments(seen.targets(list(withheld.positions.T)))
-    law = model.marginals[0].at(withheld.covariates(seen))
-    return _scored(moments, law, withheld.values, levels)
+    targets = seen.targets(list(withheld.positions.T))
+    moments = [c.conditioned.moments(targets) for c in model.components]
+    predicted = mixed(model.components, 0, moments, withheld.covariates(seen))
+    return _scored(predicted, withheld.values, levels)
 
 
 def climatology(
@@ -89,7 +91,8 @@ def climatology(
         seen.variables[0].labels,
     )
     unknown = Moments(np.zeros(withheld.values.size), np.ones(withheld.values.size))
-    return _scored(unknown, law.at(withheld.covariates(seen)), withheld.values, levels)
+    own = Predictive.of(unknown, law.at(withheld.covariates(seen)))
+    return _scored(own, withheld.values, levels)
 
 
 def _family(spec: Law | None, fitted: Marginal) -> Law:
@@ -107,7 +110,7 @@ def _family(spec: Law | None, fitted: Marginal) -> Law:
     return own if fits else fitted
 
 
-def _scored(moments: Moments, law: Marginal, observed: FloatArray, levels: FloatArray) -> Predicted:
-    found = scores(moments, law, observed)
-    quantiles = [outcome.quantile(found.mean, found.std, law, float(q)) for q in levels]
+def _scored(predicted: Predictive, observed: FloatArray, levels: FloatArray) -> Predicted:
+    found = scores_of(predicted, observed)
+    quantiles = [predicted.quantile(float(q)) for q in levels]
     return Predicted(found.median, found.pit, found.crps, found.log_score, np.stack(quantiles))

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.axis import Axis
 
-__all__ = ["EARTH_RADIUS", "CoordinateGroup", "Cycle", "Frame", "Globe", "Tolerance"]
+__all__ = ["EARTH_RADIUS", "CoordinateGroup", "Cycle", "Directions", "Frame", "Globe", "Tolerance"]
 
 FloatArray = npt.NDArray[np.float64]
+Directions = tuple[tuple[float, ...], ...]
 
 EARTH_RADIUS = 6371.0  # km
 
@@ -25,8 +26,14 @@ EARTH_RADIUS = 6371.0  # km
 _SINGLE = 2.0**-23
 # Positions nearer than this, relative to the extent, are one site in any case.
 _SAME = 1e-9
+# The mean of points spread evenly over half the globe is so many radii from the Earth's centre.
+_HEMISPHERE = 0.5
 # Dates are exact; days since an epoch are not, in their last digits.
 _MILLISECOND = 1.0 / 86_400e3
+
+
+def _rows(matrix: FloatArray) -> Directions:
+    return tuple(tuple(row) for row in matrix.tolist())
 
 
 class Frame(NamedTuple):
@@ -69,6 +76,14 @@ class CoordinateGroup:
     def columns(self) -> int:
         """Number of columns that the group has as inputs."""
         return len(self.axes)
+
+    def directions(self, centre: FloatArray) -> Directions:
+        """Return orthonormal directions (k, columns) along which ranges may differ.
+
+        None where there is one direction only, or where no two places share theirs. They may depend
+        on the centre of the columns.
+        """
+        return _rows(np.eye(self.columns)) if self.columns > 1 else ()
 
     def embed(self, numbers: FloatArray) -> FloatArray:
         """Turn numbers (axes, m) into columns (columns, m)."""
@@ -124,6 +139,23 @@ class Globe(CoordinateGroup):
         """Number of columns: points in space."""
         return 3
 
+    def directions(self, centre: FloatArray) -> Directions:
+        """Return east and north at the centre of the data.
+
+        Where data reach over more than half the globe they have no such centre.
+        """
+        if float(np.linalg.norm(centre)) < _HEMISPHERE * EARTH_RADIUS:
+            return ()
+        longitude = np.arctan2(centre[1], centre[0])
+        latitude = np.arctan2(centre[2], np.hypot(centre[0], centre[1]))
+        east = [-np.sin(longitude), np.cos(longitude), 0.0]
+        north = [
+            -np.sin(latitude) * np.cos(longitude),
+            -np.sin(latitude) * np.sin(longitude),
+            np.cos(latitude),
+        ]
+        return _rows(np.array([east, north]))
+
     def embed(self, numbers: FloatArray) -> FloatArray:
         """Turn degrees (2, m) into points (3, m) of the sphere."""
         longitude, latitude = np.deg2rad(numbers)
@@ -166,6 +198,10 @@ class Cycle(CoordinateGroup):
     def columns(self) -> int:
         """Number of columns: points of the plane of the circle."""
         return 2
+
+    def directions(self, centre: FloatArray) -> Directions:
+        """Return none: a circle has none that all its points share."""
+        return ()
 
     def embed(self, numbers: FloatArray) -> FloatArray:
         """Turn numbers (1, m) into points (2, m) of the circle."""

@@ -11,7 +11,7 @@ import xarray as xr
 
 from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.axis import Axis
-from xcopula.labels.coordinates.groups import CoordinateGroup, Globe, Tolerance
+from xcopula.labels.coordinates.groups import CoordinateGroup, Directions, Globe, Tolerance
 from xcopula.labels.coordinates.projection import Projection
 from xcopula.labels.coordinates.roles import (
     ROLES,
@@ -60,6 +60,15 @@ class CoordinateSystem:
     def starts(self) -> list[int]:
         """First column of each group."""
         return [int(k) for k in np.cumsum([0, *(g.columns for g in self.groups)])[:-1]]
+
+    @property
+    def directions(self) -> list[Directions]:
+        """Along which directions of its columns ranges of each group may differ."""
+        centre = np.array(self.centre)
+        return [
+            g.directions(centre[start : start + g.columns])
+            for g, start in zip(self.groups, self.starts, strict=True)
+        ]
 
     def _split(self, numbers: FloatArray) -> list[tuple[CoordinateGroup, FloatArray]]:
         """Give each group its share of numbers (axes, m)."""

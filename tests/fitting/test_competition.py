@@ -1,0 +1,134 @@
+"""Candidates of the whole model compete by left-out values and share the prediction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import FIXED
+
+import xcopula
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting import competition
+from xcopula.fitting.competition import compete
+from xcopula.fitting.stacking import akaike_weights, stack
+from xcopula.fitting.together import Together
+from xcopula.process import scores
+
+OPEN = {k: v for k, v in FIXED.items() if k not in ("kernels", "marginals")} | {
+    "marginals": "lognormal",
+    "uncertainty": "plugin",
+}
+
+
+@pytest.fixture(scope="module")
+def model(sites):
+    return xcopula.fit(sites, "metal", **OPEN)
+
+
+def test_weights_are_those_of_left_out_values(model, monkeypatch):
+    """Stacked log densities of each value alone, and in a gap, towards Akaike's weights."""
+    seen = {}
+
+    def spy(log_densities, beforehand):
+        seen["densities"], seen["beforehand"] = log_densities, beforehand
+        seen["weights"] = stack(log_densities, beforehand)
+        return seen["weights"]
+
+    monkeypatch.setattr(competition, "stack", spy)
+    data = model.observations
+    again = xcopula.fit(_dataset(model), "metal", **OPEN)
+    kept = np.where(seen["weights"] < 0.05, 0.0, seen["weights"])
+    kept /= kept.sum()
+    found = sorted((t.weight for t in again.trials), reverse=True)
+    np.testing.assert_allclose(found, sorted(kept, reverse=True))
+    n = data.sample.sizes[0]
+    assert seen["densities"].shape[0] == 2 * n
+    # The first candidate's leave-one-out densities are those that the model reports.
+    if again.trials[0].name == f"lognormal, {again.candidates[0][0].kernel.name}":
+        alone = again.with_uncertainty("plugin")
+        loo = scores(alone.conditioned.leave_one_out(), alone.marginals[0], data.sample.values)
+        np.testing.assert_allclose(seen["densities"][:n, 0], loo.log_score, atol=1e-8)
+
+
+def _dataset(model):
+    sample = model.observations.sample
+    import xarray as xr
+
+    x, y = sample.inputs
+    return xr.Dataset({"metal": ("site", sample.values)}, {"x": ("site", x), "y": ("site", y)})
+
+
+def test_a_prediction_is_the_mixture_of_those_that_share(model):
+    """Its distribution is the weighted sum of theirs."""
+    from dataclasses import replace
+
+    assert model.others, "one candidate: the test proves nothing"
+    target = _dataset(model).isel(site=slice(5)).drop_vars("metal")
+    target = target.assign_coords(x=target["x"] + 0.01)
+    limit = float(np.median(model.observations.sample.values))
+    mixed = model.posterior(target).exceedance(limit)
+    weights = [1.0 - sum(o.weight for o in model.others), *(o.weight for o in model.others)]
+    own = [(model.process, model.theta, model.prepared)]
+    own += [(o.process, o.theta, o.prepared) for o in model.others]
+    total = 0.0
+    for weight, (process, theta, prepared) in zip(weights, own, strict=True):
+        single = replace(
+            model, process=process, theta=theta, prepared=prepared, others=(), uncertainty=None
+        )
+        total = total + weight * single.posterior(target).exceedance(limit).values
+    np.testing.assert_allclose(mixed.values, total, atol=1e-10)
+    assert sum(weights) == pytest.approx(1.0)
+
+
+def test_with_neighbours_one_is_picked(sites):
+    """By its CRPS: values are many there, and a mixture would cost its components."""
+    model = xcopula.fit(sites, "metal", **OPEN | {"marginals": "auto", "solver": "neighbours"})
+    assert len(model.trials) > 1, "one candidate: the test proves nothing"
+    assert [t.weight for t in model.trials] == [1.0] + [0.0] * (len(model.trials) - 1)
+    assert model.trials[0].crps == min(t.crps for t in model.trials)
+    assert model.others == ()
+
+
+def test_a_rival_that_cannot_be_fitted_is_none(sites, monkeypatch):
+    original = Together.fit
+
+    def fit(self, process, start, *, scout=False, **options):
+        if scout:
+            raise NotPositiveDefiniteError("too smooth")
+        return original(self, process, start, scout=scout, **options)
+
+    monkeypatch.setattr(Together, "fit", fit)
+    model = xcopula.fit(sites, "metal", **OPEN)
+    assert model.trials == ()
+    assert model.others == ()
+
+
+def test_without_rivals_nothing_is_done(monkeypatch):
+    first = object()
+    assert compete(None, first, []) is first
+
+
+def test_the_aic_counts_all_parameters(sites, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        competition, "akaike_weights", lambda aic: seen.append(aic) or akaike_weights(aic)
+    )
+    model = xcopula.fit(sites, "metal", **OPEN)
+    best = min(model.trials, key=lambda t: -t.weight)
+    sizes = {
+        t.name: 2.0 * (model.theta.size + 2 * ("2 structures" in t.name) - t.log_likelihood)
+        for t in model.trials
+    }
+    np.testing.assert_allclose(sorted(seen[0]), sorted(sizes.values()))
+    assert best.weight == model.trials[0].weight
+
+
+def test_shares_are_kept_by_files(model, tmp_path):
+    import xarray as xr
+
+    model.save(tmp_path / "model.nc")
+    again = xcopula.load(tmp_path / "model.nc")
+    target = _dataset(model).drop_vars("metal")
+    xr.testing.assert_identical(again.predict(target), model.predict(target))
+    assert [o.weight for o in again.others] == [o.weight for o in model.others]
+    assert again.trials == model.trials

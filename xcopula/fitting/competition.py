@@ -1,0 +1,111 @@
+"""Let processes of all variables compete by values that are left out, and share the prediction.
+
+A likelihood says how well a process describes the values, a score of left-out values how well it
+predicts them. Candidates that are close are averaged, not picked: which one is best is not known.
+Where values are many it is, and one is picked.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting.rivals import Rival, name_of
+from xcopula.fitting.stacking import akaike_weights, stack
+from xcopula.fitting.together import Fitted, LeftOut, Together
+from xcopula.fitting.watch import Watch, best_of
+from xcopula.model.candidates import Trial
+from xcopula.progress.run import UNHEARD, Step
+from xcopula.solvers import Sequential
+
+__all__ = ["compete"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_log = logging.getLogger("xcopula")
+
+# A candidate with less weight than this is not worth its share of every prediction.
+_LEAST = 0.05
+
+
+@dataclass(frozen=True)
+class _Tried:
+    fitted: Fitted
+    scores: LeftOut
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion of the whole model."""
+        process = self.fitted.process
+        size = process.covariance.size + sum(law.dof for law in process.marginals)
+        return 2.0 * (size - self.fitted.log_likelihood)
+
+
+def compete(
+    together: Together, first: Fitted, rivals: Sequence[Rival], step: Step = UNHEARD
+) -> Fitted:
+    """Fit rivals for a few iterations from where they start, and weigh them all.
+
+    Returns
+    -------
+    Fitted
+        The one with the largest weight, fitted to the end. Those with which it shares the
+        prediction are its ``others``.
+    """
+    fits = [first]
+    for rival in rivals:
+        name = name_of(rival.process)
+        try:
+            with step.run.step("rival", step.names[:1], name, counts=False) as own:
+                fitted = together.fit(rival.process, rival.start, scout=True, watch=Watch(own))
+        except NotPositiveDefiniteError:
+            continue  # no candidate: there are others
+        if np.isfinite(fitted.optimum.value):
+            fits.append(fitted)
+    if len(fits) == 1:
+        return first
+    where = together.to_leave_out(first)
+    tried = [_Tried(f, together.left_out(f, where)) for f in fits]
+    weights = _weights(together, tried)
+    best = int(np.argmax(weights))
+    trials = [
+        Trial(
+            name_of(t.fitted.process),
+            t.fitted.log_likelihood,
+            t.scores.mean_crps,
+            t.scores.mean_log_score,
+            float(w),
+        )
+        for t, w in zip(tried, weights, strict=True)
+    ]
+    _log.info("Candidates of the whole model: %s", trials)
+    leader = tried[best].fitted
+    evaluations = sum(t.fitted.optimum.evaluations for t in tried)
+    if leader is not first:
+        keep = best_of(together.request.ticket).keep_whole(leader.process)
+        leader = together.fit(leader.process, leader.theta, watch=Watch(step, keep))
+        evaluations += leader.optimum.evaluations
+    kept = [(tried[k].fitted, float(weights[k])) for k in np.flatnonzero(weights) if k != best]
+    return replace(
+        leader,
+        weight=float(weights[best]),
+        others=tuple(kept),
+        trials=tuple(sorted(trials, key=lambda t: -t.weight)),
+        optimum=replace(leader.optimum, evaluations=evaluations),
+    )
+
+
+def _weights(together: Together, tried: Sequence[_Tried]) -> FloatArray:
+    """Return the weights of candidates, zero for those that are not worth a share."""
+    if isinstance(together.request.solver, Sequential):
+        best = int(np.argmin([t.scores.mean_crps for t in tried]))
+        return np.asarray(np.arange(len(tried)) == best, np.float64)
+    densities = np.stack([t.scores.log_densities for t in tried], axis=1)
+    weights = stack(densities, akaike_weights(np.array([t.aic for t in tried])))
+    weights = np.where(weights < _LEAST, 0.0, weights)
+    return np.asarray(weights / weights.sum())

@@ -1,0 +1,42 @@
+"""The components of a model's predictions, conditioned on its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from xcopula.prediction.predictor import Component
+from xcopula.state import freeze
+
+if TYPE_CHECKING:
+    from xcopula.model.record import CopulaModel
+    from xcopula.model.uncertainty import Member
+
+__all__ = ["condition_components"]
+
+
+def condition_components(model: CopulaModel) -> tuple[Component, ...]:
+    """Condition each process that a prediction is a mixture of; as a rule there is one."""
+    if model.uncertainty is None or not model.uncertainty.members:
+        return (Component(model.conditioned, tuple(model.marginals)),)
+    return tuple(c for member in model.uncertainty.members for c in _each(model, member))
+
+
+def _each(model: CopulaModel, member: Member) -> Iterator[Component]:
+    """Condition a process at each of its draws; what the model has made already is taken."""
+    process, sample, method = member.process, model.observations.sample, model.method
+    alike = process.covariance == model.process.covariance
+    if alike and np.array_equal(member.prepared, model.prepared):
+        structure = model.structure
+    else:
+        structure = freeze(method.prepare(model.solver, process, member.prepared, sample))
+    for theta, weight in zip(member.thetas, member.weights.tolist(), strict=True):
+        own = process is model.process and np.array_equal(theta, model.theta)
+        conditioned = (
+            model.conditioned
+            if own
+            else freeze(method.condition(process, sample, structure, theta))
+        )
+        yield Component(conditioned, process.split(theta)[1], weight, member.students)

@@ -1,0 +1,94 @@
+"""Predict observations of a model from all others, at its parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from xcopula.arguments import check_integer
+from xcopula.labels.buffer import Buffer, check_buffer, within
+from xcopula.prediction.predictor import mixed
+from xcopula.process import Moments, Predictive, scores_of
+from xcopula.solvers import LeavesOut
+
+if TYPE_CHECKING:
+    from xcopula.model.record import CopulaModel
+
+__all__ = ["leave_out", "predict_left_out"]
+
+IntArray = npt.NDArray[np.int64]
+
+# With fewer sites than this, fitted parameters know the left-out values well enough to flatter.
+_FEW_SITES = 200
+_FEW = (
+    "Parameters were fitted to these values too: with {sites} sites coverage and scores are a "
+    "little too good. cross_validate fits anew."
+)
+_STATIONS = (
+    "Other times of the same place are kept: a whole station is harder to predict. "
+    "cross_validate(folds='stations') leaves it out."
+)
+
+
+def leave_out(
+    model: CopulaModel, variable: str | None, buffer: Buffer | None, most: int | None
+) -> xr.Dataset:
+    """Predict each observation of a variable; see :meth:`CopulaModel.loo`."""
+    task = model.task(variable)
+    sample = model.observations.sample
+    own = np.arange(sample.size)[sample.task(task)]
+    if most is not None:
+        count = min(check_integer("most", most, least=1), own.size)
+        own = own[np.linspace(0, own.size, count, endpoint=False).astype(np.int64)]
+    near = None if buffer is None else check_buffer(buffer, model.coordinates)
+    predicted = predict_left_out(model, task, own, near)
+    results = scores_of(predicted, sample.values[own])._asdict()
+    dim, coords = model.observations.labels(own, results)
+    found = {name: (dim, values) for name, values in results.items()}
+    return xr.Dataset(found, coords, attrs=_notes(model, task))
+
+
+def predict_left_out(
+    model: CopulaModel, task: int, rows: IntArray, buffer: dict[str, float] | None = None
+) -> Predictive:
+    """Return the law of some observations of a task, by their numbers, each given all others.
+
+    With a buffer it is given all but those that are near it.
+    """
+    sample = model.observations.sample
+    if buffer is None:
+        every = [c.conditioned.leave_one_out() for c in model.components]
+        each = [Moments(*(part[rows] for part in moments)) for moments in every]
+    else:
+        each = [_without(model, c.conditioned, rows, buffer) for c in model.components]
+    covariates = sample.covariates_of(task)[rows - sample.offsets[task]]
+    return mixed(model.components, task, each, covariates)
+
+
+def _without(
+    model: CopulaModel, conditioned: object, rows: IntArray, buffer: dict[str, float]
+) -> Moments:
+    """Predict observations without all that is near them."""
+    if not isinstance(conditioned, LeavesOut):
+        raise ValueError(
+            f"method={model.method.name!r} cannot leave out a neighbourhood: `buffer` is for "
+            "'full' and 'transductive'. Fit with one of these."
+        )
+    return conditioned.left_out(rows, within(model.observations, rows, buffer))
+
+
+def _notes(model: CopulaModel, task: int) -> dict[str, str]:
+    """Say where leaving one out flatters: few sites, and several times at a place."""
+    observations = model.observations
+    rows = observations.positions[observations.sample.task(task)]
+    still = [k for k, axis in enumerate(observations.coordinates.axes) if not axis.epoch]
+    places = len(np.unique(rows[:, still], axis=0)) if still else len(rows)
+    notes = []
+    if places < _FEW_SITES:
+        notes.append(_FEW.format(sites=places))
+    if places < len(rows):
+        notes.append(_STATIONS)
+    return {"note": " ".join(notes)} if notes else {}
