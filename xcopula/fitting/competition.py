@@ -93,7 +93,6 @@ def compete(
     kept = [(tried[k].fitted, float(weights[k])) for k in np.flatnonzero(weights) if k != best]
     return replace(
         leader,
-        weight=float(weights[best]),
         others=tuple(kept),
         trials=tuple(sorted(trials, key=lambda t: -t.weight)),
         optimum=replace(leader.optimum, evaluations=evaluations),

@@ -62,6 +62,8 @@ class Request:
     callback : callable, optional
     uncertainty : str
         What predictions count of what the parameters do not know.
+    other_coupling : bool
+        Whether another coupling may compete for a share of the predictions.
     ticket : int
         Of a fit that is under way; 0 for one that is recorded.
     anisotropy : tuple

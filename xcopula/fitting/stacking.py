@@ -9,8 +9,8 @@ __all__ = ["akaike_weights", "stack"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# The weights begin as what is known of the candidates beforehand, which counts as this share of the
-# values: scores of left-out values are noisy, and candidates that are alike cannot be told apart.
+# What is known of the candidates beforehand counts as this share of the values: scores of left-out
+# values are noisy, and candidates that are alike cannot be told apart by them.
 _BEFOREHAND = 0.1
 _STEPS, _STILL = 1000, 1e-8
 

@@ -61,10 +61,8 @@ class Fitted:
         Without them.
     trials : tuple of Trial
         What competed with it, the largest weight first.
-    weight : float
-        Its share of a prediction.
     others : tuple of (Fitted, float)
-        With whom it shares, and their weights.
+        With whom it shares a prediction, and their weights; the rest is its own.
     """
 
     process: Process
@@ -72,7 +70,6 @@ class Fitted:
     prepared: FloatArray
     log_likelihood: float
     trials: tuple[Trial, ...] = ()
-    weight: float = 1.0
     others: tuple[tuple[Fitted, float], ...] = ()
 
     @property
