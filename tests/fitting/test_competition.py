@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import FIXED
@@ -60,8 +62,6 @@ def _dataset(model):
 
 def test_a_prediction_is_the_mixture_of_those_that_share(model):
     """Its distribution is the weighted sum of theirs."""
-    from dataclasses import replace
-
     assert model.others, "one candidate: the test proves nothing"
     target = _dataset(model).isel(site=slice(5)).drop_vars("metal")
     target = target.assign_coords(x=target["x"] + 0.01)
@@ -132,3 +132,19 @@ def test_shares_are_kept_by_files(model, tmp_path):
     xr.testing.assert_identical(again.predict(target), model.predict(target))
     assert [o.weight for o in again.others] == [o.weight for o in model.others]
     assert again.trials == model.trials
+
+
+def test_new_data_that_one_candidate_forbids_end_its_share(sites):
+    """A law of positive values has no share once a value is negative; the others go on."""
+    model = xcopula.fit(sites, "metal", **OPEN | {"marginals": "normal"})
+    assert model.others, "one candidate: the test proves nothing"
+    positive = xcopula.marginals.LogNormal(0.0, 1.0)
+    process = replace(model.others[0].process, marginals=(positive,))
+    forbidden = replace(model.others[0], process=process)
+    model = replace(model, others=(forbidden, *model.others[1:])).with_uncertainty("plugin")
+    new = sites[["metal"]].isel(site=slice(1)) * 0.0 - 0.1
+    new = new.assign_coords(x=new["x"] + 0.013)
+    again = model.condition(new)
+    assert len(again.others) == len(model.others) - 1
+    found = again.with_uncertainty("plugin").predict(sites[["metal"]].isel(site=slice(5)))
+    assert np.isfinite(found["metal"].values).all()

@@ -13,6 +13,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from xcopula.arguments import check_flag
 from xcopula.errors import CostError
 from xcopula.labels.additions import join, read_new, renumber, select
@@ -89,9 +91,21 @@ def _since(model: CopulaModel) -> Since:
 def _with(model: CopulaModel, observations: Observations, since: Since) -> CopulaModel:
     _check_memory(model, observations.sample.sizes)
     method = model.method.renumbered(observations.sample.sites_at)
-    found = model.uncertainty and model.uncertainty.given(observations.sample)
+    sample = observations.sample
+    found = model.uncertainty and model.uncertainty.given(sample)
+    # Whoever finds a new value impossible has no share any more.
+    others = tuple(
+        share
+        for share in model.others
+        if np.isfinite(share.process.scores(share.theta, sample)).all()
+    )
     return dataclasses.replace(
-        model, observations=observations, method=method, since=since, uncertainty=found
+        model,
+        observations=observations,
+        method=method,
+        since=since,
+        uncertainty=found,
+        others=others,
     )
 
 
