@@ -148,3 +148,40 @@ def test_new_data_that_one_candidate_forbids_end_its_share(sites):
     assert len(again.others) == len(model.others) - 1
     found = again.with_uncertainty("plugin").predict(sites[["metal"]].isel(site=slice(5)))
     assert np.isfinite(found["metal"].values).all()
+
+
+@pytest.mark.parametrize("uncertainty", ["plugin", "t"])
+def test_a_lazy_fit_predicts_by_all_that_share(sites, grid, uncertainty):
+    """How many they will be is not known before it runs."""
+    options = OPEN | {"uncertainty": uncertainty}
+    eager = xcopula.fit(sites, "metal", **options)
+    lazy = xcopula.fit(sites, "metal", compute=False, **options)
+    assert eager.others, "one candidate: the test proves nothing"
+    assert lazy.mixture == (None, False)
+    given = options | {"kernels": "matern32"}
+    assert xcopula.fit(sites, "metal", compute=False, **given).mixture[0] == 1
+    np.testing.assert_allclose(
+        lazy.predict(grid)["metal"].compute().values, eager.predict(grid)["metal"].values
+    )
+
+
+def test_a_file_keeps_a_share_with_directions_of_its_own(model, tmp_path):
+    """What was chosen may have directions and a candidate none, or the reverse."""
+    other = model.others[0]
+    covariance = other.process.covariance
+    group = replace(covariance.groups[0], directions=((1.0, 0.0), (0.0, 1.0)))
+    turned = replace(covariance, groups=(group,))
+    theta = np.zeros(turned.size)
+    for name in ("length", "logit", "correlation", "noise_correlation"):
+        turned.part(theta, name)[:] = covariance.part(other.theta[: covariance.size], name)
+    turned.part(theta, "scaling")[:] = 0.3
+    process = replace(other.process, covariance=turned)
+    theta = np.concatenate([theta, other.theta[covariance.size :]])
+    share = replace(other, process=process, theta=theta, prepared=theta)
+    mixed = replace(model, others=(share, *model.others[1:])).with_uncertainty("plugin")
+    target = _dataset(model).drop_vars("metal")
+    mixed.save(tmp_path / "model.nc")
+    again = xcopula.load(tmp_path / "model.nc")
+    np.testing.assert_array_equal(
+        again.predict(target)["metal"].values, mixed.predict(target)["metal"].values
+    )

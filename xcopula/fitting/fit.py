@@ -228,8 +228,15 @@ def fit(
             _check_lazy(progress)
         _check_picklable(callback)
         graph = _Fitting(sources, system, request).graph()
-        kind = request.uncertainty
-        return LazyModel(variables, system, request.method, request.solver, graph, kind)
+        return LazyModel(
+            variables,
+            system,
+            request.method,
+            request.solver,
+            graph,
+            request.uncertainty,
+            request.has_candidates,
+        )
     fitting = _Fitting(sources, system, request)
     with (
         told("fit", listener, tuple(names), fitting.count_steps()) as run,

@@ -157,6 +157,13 @@ class Request:
         """Return the covariance of some tasks with these kernels, on these columns."""
         return Covariance(tuple(kernels), tuple(groups), self.coupling, structures, self.noise)
 
+    @property
+    def has_candidates(self) -> bool:
+        """Whether candidates may share the predictions, as something is left to choose."""
+        law = self.laws[0]
+        chosen = isinstance(law, Recipe) and law.family is None
+        return law is None or chosen or None in self.kernels or self.other_coupling
+
     def progress(self) -> Callback | None:
         """Return the callback as the optimiser calls it: with what it minimises."""
         callback = self.callback

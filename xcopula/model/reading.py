@@ -220,10 +220,14 @@ def _is_whole(law: Marginal) -> bool:
 def _is_mixed(model: CopulaModel) -> bool:
     """Tell whether the components of a mixture are processes of the model's variables."""
     members = model.uncertainty.members if model.uncertainty else ()
+    if any(o.theta.shape != (o.process.size,) or o.weight <= 0.0 for o in model.others):
+        return False
     weights = np.concatenate([np.ones(0), *(m.weights for m in members)])
     return (not members or bool((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9)) and all(
         len(m.process.marginals) == m.process.covariance.tasks == len(model.variables)
-        and m.process.covariance.groups == model.process.covariance.groups
+        # Directions may differ, columns may not.
+        and [g.size for g in m.process.covariance.groups]
+        == [g.size for g in model.process.covariance.groups]
         and all(map(_is_whole, m.process.marginals))
         and all(hasattr(kernel, "profile") for kernel in m.process.covariance.kernels)
         and m.thetas.shape == (m.weights.size, m.process.size)
