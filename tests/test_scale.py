@@ -103,7 +103,7 @@ class TestWarnings:
             model.predict(plane(20_000, 10), mask=rows, chunks={"y": 1})
         with pytest.warns(PerformanceWarning, match="20,000 blocks"):
             model.predict(plane(20_000, 10).assign(land=rows))
-        lazy = xcopula.fit(sites, "metal", compute=False, **FIXED)
+        lazy = xcopula.fit(sites, "metal", compute=False, marginals="lognormal", **FIXED)
         with pytest.warns(PerformanceWarning, match="each takes 5.2 GiB"):
             lazy.predict(plane(10_000, 10_000))
 
