@@ -142,9 +142,9 @@ def _fit(data: Any, **options: Any) -> Any:
 def accuracy(quick: bool) -> None:
     """Print fitted parameters beside the true ones, and coverage of 90 % intervals."""
     sites, seeds = (1_500, 1) if quick else (20_000, 3)
-    print("three variables in the plane: truth 5 km, nugget 0.1, correlation 0.8")
+    print("three variables in the plane: truth 2 km, nugget 0.1, correlation 0.8")
     for seed in range(seeds):
-        world = worlds.scattered(seed, sites, 3)
+        world = worlds.scattered(seed, sites, 3, length=0.02)
         for method in ("transductive", "full"):
             options = {"method": method, "solver": "neighbours", **GIVEN}
             model, seconds = cpu(_fit, world.data, **options)
