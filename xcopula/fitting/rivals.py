@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from xcopula.fitting.selection import common_kernel, shortlist
 from xcopula.fitting.suggestion import suggest
-from xcopula.kernels import Kernel
+from xcopula.kernels import TaskKernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample
@@ -121,7 +121,7 @@ def _other_kernels(
         yield Rival(replace(process, covariance=other), start, candidate.aic - null.aic)
 
 
-def _kind(candidate: Candidate) -> tuple[Kernel, tuple[InputGroup, ...]]:
+def _kind(candidate: Candidate) -> tuple[TaskKernel, tuple[InputGroup, ...]]:
     return candidate.kernel, candidate.groups
 
 

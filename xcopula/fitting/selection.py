@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.alone import Alone, largest_score, starting_law
-from xcopula.kernels import KERNELS, Kernel
+from xcopula.kernels import KERNELS, TaskKernel
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
 from xcopula.model.candidates import Candidate
 from xcopula.model.extremes import EXTREME_SCORE
@@ -58,7 +58,7 @@ class Choice:
     Attributes
     ----------
     alone : Alone
-    kernels : tuple of Kernel
+    kernels : tuple of Kernel or Nested
     laws : tuple of (Law, bool)
         Laws of one family each, and whether that family was asked for.
     labels : Labels, optional
@@ -70,7 +70,7 @@ class Choice:
     """
 
     alone: Alone
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[TaskKernel, ...]
     laws: tuple[tuple[Law, bool], ...]
     labels: Labels | None = None
     rows: IntArray | None = None
@@ -103,7 +103,7 @@ class Choice:
         best = _best(laws)
         return self._try(self.kernels[number], best.marginal, best)
 
-    def _try(self, kernel: Kernel, marginal: Marginal, begun: Tried) -> Tried:
+    def _try(self, kernel: TaskKernel, marginal: Marginal, begun: Tried) -> Tried:
         part, starts = self.part, []
         if isinstance(begun, Candidate):
             starts = [begun.theta[: begun.theta.size - begun.marginal.theta.size]]
@@ -127,7 +127,7 @@ class Choice:
         return sorted(candidates, key=lambda c: c.rank)
 
 
-def kernels_to_try(kernel: Kernel | None) -> tuple[Kernel, ...]:
+def kernels_to_try(kernel: TaskKernel | None) -> tuple[TaskKernel, ...]:
     """Return the kernels to try, that of the laws first; None stands for all there are."""
     if kernel is not None:
         return (kernel,)
@@ -214,7 +214,7 @@ def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
     fewest.
     """
 
-    def kind(candidate: Candidate) -> tuple[Kernel, int]:
+    def kind(candidate: Candidate) -> tuple[TaskKernel, int]:
         return candidate.kernel, candidate.structures
 
     known = [{kind(c) for c in table} for table in tables]
