@@ -167,7 +167,7 @@ class Alone:
 
     def with_kernels(self, candidate: Candidate, kernel: TaskKernel) -> Candidate:
         """Fit a candidate with other kernels of its structures, from where it is."""
-        own = self._of(candidate)
+        own = self.like(candidate)
         covariance = own.process(candidate.kernel, candidate.marginal).covariance
         start = candidate.theta[: covariance.size].copy()
         old, new = (
@@ -186,7 +186,7 @@ class Alone:
         if not isinstance(self.solver, Sequential):
             return list(candidates)
         best = min(candidates, key=lambda c: c.rank)
-        part = self._of(best).part(self._process_of(best), best.theta, self.terms)
+        part = self.like(best).part(self._process_of(best), best.theta, self.terms)
         found = [
             self.solver.log_densities(self._process_of(c), part.sample, part.structure, c.theta)
             for c in candidates
@@ -202,11 +202,12 @@ class Alone:
             for c, d in zip(candidates, found, strict=True)
         ]
 
-    def _of(self, candidate: Candidate) -> Alone:
+    def like(self, candidate: Candidate) -> Alone:
+        """Return the variable as it was fitted with a candidate: with its structures and groups."""
         return replace(self, structures=candidate.structures, groups=candidate.groups)
 
     def _process_of(self, candidate: Candidate) -> Process:
-        return self._of(candidate).process(candidate.kernel, candidate.marginal)
+        return self.like(candidate).process(candidate.kernel, candidate.marginal)
 
     def scores(self, candidate: Candidate) -> Scores:
         """Score the candidate's leave-one-out predictions."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.alone import Alone, largest_score, starting_law
-from xcopula.kernels import KERNELS, TaskKernel
+from xcopula.kernels import KERNELS, Nested, TaskKernel
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
 from xcopula.model.candidates import Candidate
 from xcopula.model.extremes import EXTREME_SCORE
@@ -45,6 +45,10 @@ _FIRST_KERNEL = "matern32"
 _CLOSE_AIC = 20.0
 _CLOSE_ERRORS = 2.0
 _SHORTLIST = 3
+# What two structures may have: smooth at short range, rough at long. One rough kernel imitates
+# several ranges; where ranges are two, the short one is often smooth. It is tried where two
+# structures have an AIC that is no more than this above that of one.
+_MIXED, _CLOSE_STRUCTURES = Nested((KERNELS["matern52"], KERNELS["matern12"])), 4.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ class Choice:
     rows : ndarray of int, optional
         The processes see these observations only; the laws start from all of them.
     most_structures : int
-        More structures than one are tried with the best kernel and law.
+        More structures than one are tried with the best kernel and law; if they come close, also
+        with a kernel each.
     """
 
     alone: Alone
@@ -118,13 +123,23 @@ class Choice:
         part = self.part
         _best(tried)  # or there is nothing to rank
         candidates = part.on_common_terms([c for c in tried if isinstance(c, Candidate)])
-        if self.tries_structures:
-            best = min(candidates, key=lambda c: c.rank)
-            with contextlib.suppress(NotPositiveDefiniteError):
+        best = min(candidates, key=lambda c: c.rank)
+        with contextlib.suppress(NotPositiveDefiniteError):
+            if self.tries_structures:
                 richer = part.with_structures(best, self.most_structures)
-                candidates.append(_of_all(richer, self.alone.sample, part, best.marginal))
-                candidates = part.on_common_terms(candidates)
+                candidates = self._with(candidates, richer, best.marginal)
+            two = [c for c in candidates if c.structures == len(_MIXED.families)]
+            if two and len(self.kernels) > 1:  # not where the kernel was given
+                richer = min(two, key=lambda c: c.rank)
+                if richer.aic - best.aic <= _CLOSE_STRUCTURES:
+                    mixed = part.with_kernels(richer, _MIXED)
+                    candidates = self._with(candidates, mixed, richer.marginal)
         return sorted(candidates, key=lambda c: c.rank)
+
+    def _with(self, candidates: list[Candidate], new: Candidate, law: Marginal) -> list[Candidate]:
+        """Add a candidate with a law that was fitted to all values, and judge all anew."""
+        of_all = _of_all(new, self.alone.sample, self.part, law)
+        return self.part.on_common_terms([*candidates, of_all])
 
 
 def kernels_to_try(kernel: TaskKernel | None) -> tuple[TaskKernel, ...]:
@@ -179,6 +194,7 @@ def _of_all(candidate: Candidate, sample: Sample, part: Alone, law: Marginal) ->
     if not np.isfinite(largest_score(candidate.marginal, sample)):
         theta = candidate.theta.copy()
         theta[theta.size - law.theta.size :] = law.theta
+        part = part.like(candidate)
         candidate = part.judge(candidate.kernel, part.process(candidate.kernel, law), theta)
     return replace(candidate, largest_score=largest_score(candidate.marginal, sample))
 
