@@ -16,7 +16,7 @@ from scipy import special, stats
 from scipy.integrate import quad
 from scipy.linalg import block_diag, expm
 
-from xcopula.kernels import KERNELS
+from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import GEV, Exponential, Gamma, LogNormal, Normal, StudentT, by, regress
@@ -136,6 +136,18 @@ def symmetric(parameters, size):
     return matrix + np.tril(matrix, -1).T
 
 
+def kernels_of(names):
+    """Return the kernels of tasks: "se matern32+matern12" is one, and one for each structure."""
+    each = [[KERNELS[name] for name in own.split("+")] for own in names.split()]
+    return tuple(own[0] if len(own) == 1 else Nested(tuple(own)) for own in each)
+
+
+def smoothness(kernel, structure):
+    """Return the smoothness of a task's kernel in a structure."""
+    own = kernel.families[structure] if isinstance(kernel, Nested) else kernel
+    return own.smoothness
+
+
 def covariance_matrix(covariance, theta, inputs, numbers=None):
     """Return the covariance (n, n) of all tasks' inputs, a list of (n_i, d), entry by entry.
 
@@ -160,7 +172,7 @@ def covariance_matrix(covariance, theta, inputs, numbers=None):
             product = 1.0
             for g, group in enumerate(groups):
                 r = float(np.linalg.norm(x[group] - y[group]))
-                nu1, nu2 = covariance.kernels[i].smoothness, covariance.kernels[j].smoothness
+                nu1, nu2 = (smoothness(covariance.kernels[k], q) for k in (i, j))
                 if covariance.shared or i == j:
                     l1 = l2 = lengths[q, g, 0 if covariance.shared else i]
                 else:
@@ -295,6 +307,11 @@ EXAMPLES = {
         (InputGroup(2, directions=PLANE_AXES), InputGroup(1)),
         {"structures": 2},
     ),
+    "a kernel each": (
+        "matern52+matern12 se+matern32",
+        (InputGroup(2, directions=PLANE_AXES),),
+        {"structures": 2},
+    ),
     "single": ("matern32", (InputGroup(2),), {}),
     "mixed": ("matern32 se matern12", (InputGroup(2),), {}),
     "groups": ("matern32 matern52", (InputGroup(2, ard=True), InputGroup(1)), {"structures": 2}),
@@ -308,11 +325,11 @@ def example(name, sizes=(24, 20, 18), seed=0, law=None, noise=None):
 
     Dense matrices of the shared kernels of "lmc" and "shared" are quickly made.
     """
-    kernels, groups, options = EXAMPLES[name]
-    kernels = kernels.split()
+    names, groups, options = EXAMPLES[name]
+    kernels = kernels_of(names)
     rng = np.random.default_rng(seed)
     options = options | ({} if noise is None else {"noise": noise})
-    covariance = Covariance(tuple(KERNELS[k] for k in kernels), groups, **options)
+    covariance = Covariance(kernels, groups, **options)
     process = Process(covariance, (law or LogNormal(0.2, 0.7),) * len(kernels))
     theta = process.join(random_theta(covariance, rng))
     inputs = random_inputs(covariance, rng, sizes[: len(kernels)], min(sizes) // 2 + 3)

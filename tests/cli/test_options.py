@@ -71,6 +71,12 @@ def test_every_option():
     assert asked("--primary", "Cd", "--structures", "auto").options == {"structures": "auto"}
     for word, meaning in (("auto", "auto"), ("yes", True), ("no", False), ("space", ["space"])):
         assert asked("--primary", "Cd", "--anisotropy", word).options == {"anisotropy": meaning}
+    for given, kernels in (
+        (["se+matern12"], ["se", "matern12"]),
+        (["Cd=se + matern12", "Ni=se"], {"Cd": ["se", "matern12"], "Ni": "se"}),
+    ):
+        words = [word for each in given for word in ("--kernel", each)]
+        assert asked("--primary", "Cd", *words).options == {"kernels": kernels}
     assert asked("--primary", "Cd", "--max-hours", "2.5").options == {"max_hours": 2.5}
 
 

@@ -20,7 +20,8 @@ from xcopula.fitting.alone import (
     starting_point,
     starting_points,
 )
-from xcopula.kernels import KERNELS
+from xcopula.kernels import KERNELS, Nested
+from xcopula.kernels.base import half_distance
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Exponential, Gamma, LogNormal, Normal, Parzen, by, regress
 from xcopula.process import Process, Sample
@@ -153,6 +154,31 @@ class TestStructures:
         )
         middle = process.covariance.part(start, "length").mean(axis=0)
         np.testing.assert_allclose(middle, covariance.part(theta, "length")[0])
+
+
+class TestKernels:
+    def test_starts_where_half_of_the_correlation_is_left_alike(self, fitted, monkeypatch):
+        """From there it ends no worse than from afar."""
+        alone, candidate = fitted
+        two = alone.with_structures(candidate, 2)
+        other = Nested((KERNELS["matern52"], M32))
+        asked, real = [], Alone.fit
+
+        def fit(self, kernel, marginal, starts=()):
+            asked.append((kernel, starts))
+            return real(self, kernel, marginal, starts)
+
+        monkeypatch.setattr(Alone, "fit", fit)
+        found = alone.with_kernels(two, other)
+        ((kernel, (start,)),) = asked
+        assert kernel == found.kernel == other
+        assert found.structures == 2
+        covariance = replace(alone, structures=2).process(other, LAW).covariance
+        moved = covariance.part(start, "length") - covariance.part(two.theta, "length")
+        ratio = half_distance(M32) / half_distance(KERNELS["matern52"])
+        np.testing.assert_allclose(moved.ravel(), [math.log(ratio), 0.0])
+        afar = replace(alone, structures=2).fit(other, two.marginal)
+        assert found.log_likelihood > afar.log_likelihood - 0.5
 
 
 class TestCommonTerms:

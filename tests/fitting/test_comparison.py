@@ -75,6 +75,56 @@ class TestCompare:
         expected = stats.kstest(model.loo()["pit"].values, "uniform").pvalue
         assert table["pit_pvalue"].item() == pytest.approx(expected, rel=0.05, abs=0.01)
 
+    def test_a_kernel_for_each_structure(self, sites):
+        """A list among the kernels; of the same kernel it is that one, to the last bit."""
+        table = xcopula.compare(
+            sites,
+            "metal",
+            kernels=["se", ["se", "se"], ["se", "matern12"]],
+            marginals=["lognormal"],
+            structures=2,
+        )
+        assert table["kernel"].values.tolist() == ["se", "se", "se + matern12"]
+        value = table["log_likelihood"].values[0, :, 0]
+        assert value[0] == value[1] != value[2]
+        with pytest.raises(ValueError, match="`structures` must be the number of kernels in a li"):
+            xcopula.compare(sites, "metal", kernels=[["se", "matern12"]])
+
+    def test_directions(self, sites, simulate):
+        """Ranges that differ by direction: asked for, or found where the likelihood gains."""
+        options = {"kernels": ["matern32"], "marginals": ["lognormal"]}
+        stretched = simulate(1, 90, 90)[0]
+        stretched = stretched.assign_coords(x=6.0 * stretched["x"])
+        plain = xcopula.compare(stretched, "metal", **options)
+        asked = xcopula.compare(stretched, "metal", anisotropy=True, **options)
+        model = xcopula.fit(
+            stretched,
+            "metal",
+            kernels="matern32",
+            marginals="lognormal",
+            structures=1,
+            anisotropy=True,
+            uncertainty="plugin",
+        )
+        assert not plain["anisotropic"].any()
+        assert asked["anisotropic"].all()
+        assert asked["log_likelihood"].item() == pytest.approx(model.log_likelihood, abs=0.01)
+        assert asked["loo_log_score"].item() == pytest.approx(
+            float(model.loo()["log_score"].mean()), abs=1e-3
+        )
+        assert asked["log_likelihood"] > plain["log_likelihood"] + 2.0
+        chosen = xcopula.compare(stretched, "metal", anisotropy="auto", **options)
+        assert chosen["anisotropic"].all()
+        assert chosen["aic"].item() == pytest.approx(asked["aic"].item(), abs=0.02)
+        even = xcopula.compare(sites, "metal", anisotropy="auto", **options)
+        assert not even["anisotropic"].any()
+        xcopula.format_comparison(chosen)
+
+    def test_directions_of_one_coordinate(self, sites):
+        """As a fit refuses them."""
+        with pytest.raises(ValueError, match="`anisotropy=True` needs a group of at least two"):
+            xcopula.compare(sites, "metal", coords="x", anisotropy=True)
+
     def test_wrong_names(self, sites):
         """Kernels, laws and solvers are checked before anything is fitted."""
         for options, match in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +13,12 @@ import xcopula
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.fitting import competition
 from xcopula.fitting.competition import compete
+from xcopula.fitting.optimiser import Optimum
 from xcopula.fitting.stacking import akaike_weights, stack
-from xcopula.fitting.together import Together
+from xcopula.fitting.together import Fitted, Together
 from xcopula.process import scores
+from xcopula.progress.run import UNHEARD
+from xcopula.solvers import Neighbours
 
 OPEN = {k: v for k, v in FIXED.items() if k not in ("kernels", "marginals")} | {
     "marginals": "lognormal",
@@ -106,6 +110,50 @@ def test_a_rival_that_cannot_be_fitted_is_none(sites, monkeypatch):
 def test_without_rivals_nothing_is_done(monkeypatch):
     first = object()
     assert compete(None, first, []) is first
+
+
+class TestGoingOn:
+    """Rivals of several structures that were cut short and are close are fitted to the end."""
+
+    def went_on(self, monkeypatch, aics, converged, structures=2, solver=None):
+        """Return which of some fits are fitted again."""
+        covariance = SimpleNamespace(structures=structures, size=0)
+        process = SimpleNamespace(
+            covariance=covariance, marginals=(SimpleNamespace(dof=0, name=""),)
+        )
+        fits = [
+            Fitted(process, Optimum(np.full(1, k), 0.0, done, "", 7), np.zeros(1), -0.5 * aic)
+            for k, (aic, done) in enumerate(zip(aics, converged, strict=True))
+        ]
+        asked = []
+
+        def fit(process, theta, *, restart, watch):
+            assert not restart
+            asked.append(int(theta[0]))
+            return replace(fits[asked[-1]], optimum=Optimum(theta, 0.0, True, "", 5))
+
+        monkeypatch.setattr(competition, "name_of", lambda process: "")
+        together = SimpleNamespace(fit=fit, request=SimpleNamespace(solver=solver))
+        found = competition._gone_on(together, fits, UNHEARD)
+        counts = [12 if k in asked else 7 for k in range(len(fits))]
+        assert [f.optimum.evaluations for f in found] == counts
+        return asked
+
+    def test_those_that_are_close(self, monkeypatch):
+        aics, ended = [100.0, 103.0, 104.5, 101.0], [True, False, False, True]
+        assert self.went_on(monkeypatch, aics, ended) == [1]
+
+    def test_the_best_itself(self, monkeypatch):
+        assert self.went_on(monkeypatch, [100.0, 90.0], [True, False]) == [1]
+
+    def test_not_with_one_structure(self, monkeypatch):
+        """Few parameters have arrived after a few iterations."""
+        assert self.went_on(monkeypatch, [100.0, 99.0], [True, False], structures=1) == []
+
+    def test_not_with_neighbours(self, monkeypatch):
+        """One is picked, by its scores."""
+        solver = Neighbours()
+        assert self.went_on(monkeypatch, [100.0, 99.0], [True, False], solver=solver) == []
 
 
 def test_the_aic_counts_all_parameters(sites, monkeypatch):

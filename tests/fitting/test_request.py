@@ -14,7 +14,7 @@ import xcopula
 from xcopula.errors import CoordinateError
 from xcopula.fitting.directions import input_groups
 from xcopula.fitting.request import Request, check_names, check_thin
-from xcopula.kernels import KERNELS
+from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.covariance import InputGroup
 from xcopula.labels.observations import observe
 from xcopula.marginals import Gamma, Normal, Parzen, by, regress
@@ -104,6 +104,25 @@ class TestResolution:
         """Where all variables have one kernel, that of one is that of all."""
         found = request(coupling=coupling, kernels={"proxy": "se"})
         assert found.kernels == (KERNELS["se"],) * 2
+
+    def test_a_list_is_a_kernel_for_each_structure(self):
+        """It says how many there are; a name stands for all of them."""
+        both = Nested((KERNELS["matern32"], KERNELS["matern12"]))
+        found = request(kernels={"metal": ["matern32", "matern12"]})
+        assert found.kernels == (both, None)
+        assert found.structures == 2
+        found = request(kernels={"metal": ("matern32", "matern12"), "proxy": "se"}, structures=2)
+        assert found.kernels == (both, KERNELS["se"])
+        assert request(kernels=["matern32", KERNELS["matern12"]]).kernels == (both, both)
+        found = request(kernels={"proxy": ["matern32", "matern12"]}, coupling="lmc")
+        assert found.kernels == (both, both)
+
+    def test_a_list_of_the_same_is_that_kernel(self):
+        """And still says how many structures there are."""
+        for count in (1, 3):
+            found = request(kernels=["se"] * count)
+            assert found.kernels == (KERNELS["se"],) * 2
+            assert found.structures == count
 
     def test_whole_numbers_of_any_type(self):
         """Numpy's integers count."""
@@ -254,6 +273,31 @@ class TestRefused:
         [
             ({"coords": ["x", "north"]}, CoordinateError, "No coordinate 'north'"),
             ({"ard": "time"}, CoordinateError, r"`ard` names groups \['time'\]"),
+            (
+                {"kernels": ["se", "matern12"], "structures": 3},
+                ValueError,
+                r"`structures` must be the number of kernels in a list, found structures=3 and 2",
+            ),
+            (
+                {"kernels": ["se", "se"], "structures": 1},
+                ValueError,
+                r"found structures=1 and 2 kernels \(se \+ se\)\. Give structures=2",
+            ),
+            (
+                {"kernels": {"metal": ["se", "matern12"], "proxy": ["se"] * 3}},
+                ValueError,
+                r"`kernels`: lists must have a kernel for each structure.*'se \+ matern12' and",
+            ),
+            (
+                {"kernels": {"metal": ["se", "auto"]}},
+                ValueError,
+                r"`kernels` of 'metal': A list has the kernel of each nested structure",
+            ),
+            (
+                {"kernels": ["se", "matern12"], "coupling": "icm"},
+                ValueError,
+                "coupling='icm' takes only one structure, found structures=2",
+            ),
             ({"method": "magic"}, ValueError, r"Unknown method 'magic'. Choose one of .*'full'"),
             ({"method": None}, TypeError, "`method` must be 'transductive'.*; found NoneType"),
             ({"method": Full}, TypeError, r"`method` is a class. Give an object instead: Full\(\)"),
@@ -266,7 +310,7 @@ class TestRefused:
             ),
             ({"optimizer": "magic"}, ValueError, "Unknown optimizer 'magic'. Choose one of l-bfgs"),
             ({"kernels": "cubic"}, ValueError, "Unknown kernel 'cubic'. Choose one of 'se'"),
-            ({"kernels": ["se"]}, ValueError, r"Unknown kernel \['se'\]"),
+            ({"kernels": [["se"]]}, ValueError, r"Unknown kernel \['se'\]"),
             ({"kernels": {"proxy": "cubic"}}, ValueError, "Unknown kernel 'cubic'"),
             ({"kernels": {"lead": "se"}}, KeyError, r"`kernels` names \['lead'\].*'metal'"),
             ({"marginals": "beta"}, ValueError, "Unknown marginal 'beta'. Choose one of 'normal'"),

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import reference
 
 from xcopula.fitting.alone import Alone, starting_law
 from xcopula.fitting.rivals import name_of, rivals_of
 from xcopula.fitting.suggestion import suggest
-from xcopula.kernels import KERNELS
+from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import LogNormal, Normal
 from xcopula.process import Process, Sample
@@ -125,6 +126,48 @@ def test_more_structures_keep_the_correlations(sample, tables, fitted):
     lengths = covariance.part(rival.start[: covariance.size], "length")
     single = Covariance((KERNELS["matern32"],), GROUPS, structures=2)
     np.testing.assert_array_equal(lengths[..., :1], single.part(tables[0][-1].theta, "length"))
+
+
+def test_more_structures_keep_the_directions(sample, tables, fitted):
+    """Step one has tried them without: they start with the metric that is known."""
+    process, theta = fitted
+    turned = (InputGroup(2, directions=reference.PLANE_AXES),)
+    wide = replace(process, covariance=replace(process.covariance, groups=turned))
+    covariance = wide.covariance
+    own = np.zeros(covariance.size)
+    for name in covariance.layout:
+        part = 0.3 if name == "scaling" else process.covariance.part(theta, name)
+        covariance.part(own, name)[:] = part
+    first = [replace(table[0], groups=turned, aic=table[0].aic - 30.0) for table in tables]
+    known = [[one, *table] for one, table in zip(first, near(tables, 0.5), strict=True)]
+    rivals = rivals_of(wide, wide.join(own), known, sample)
+    rival = next(r for r in rivals if r.process.covariance.structures == 2)
+    assert rival.process.covariance.groups == turned
+    found = rival.process.covariance.part(rival.start[: rival.process.covariance.size], "scaling")
+    np.testing.assert_array_equal(found, [0.3, 0.3])
+    # It is as far behind as it was without directions, not by what these gain.
+    assert rival.behind == pytest.approx(2.0)
+    assert rival.start.shape == (rival.process.size,)
+
+
+def test_a_kernel_for_each_structure(sample, tables, fitted):
+    """The best with two structures competes, whatever kernels it has."""
+    mixed = Nested((KERNELS["matern52"], KERNELS["matern12"]))
+    more = []
+    for i, table in enumerate(near(tables, 0.5)):
+        alone = Alone(sample.select([i]), GROUPS, 1, Exact())
+        new = alone.with_kernels(table[-1], mixed)
+        more.append([*table[:-1], replace(new, aic=table[0].aic + 0.1), table[-1]])
+    rivals = rivals_of(*fitted, more, sample)
+    names = [name_of(r.process) for r in rivals]
+    assert names.count("lognormal, matern52 + matern12, 2 structures") == 1
+    assert "lognormal, matern32, 2 structures" not in names
+    # Where it was chosen, the other one is its rival: another kernel.
+    two = [[c for c in table if c.structures == 2] for table in more]
+    covariance = Covariance((mixed, mixed), GROUPS, structures=2)
+    rivals = rivals_of(*suggest(covariance, [t[0] for t in two], sample), two, sample)
+    kernels = [r.process.covariance.kernels for r in rivals]
+    assert (KERNELS["matern32"], mixed) in kernels
 
 
 def test_structures_that_one_variable_has_not_tried_do_not_compete(sample, tables, fitted):

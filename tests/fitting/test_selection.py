@@ -11,6 +11,7 @@ import pytest
 import reference
 
 from xcopula.errors import SupportError
+from xcopula.fitting import selection
 from xcopula.fitting.alone import Alone, penalised, starting_law, starting_point
 from xcopula.fitting.selection import (
     Choice,
@@ -91,6 +92,50 @@ def test_every_law_and_kernel_is_tried(skewed):
     _, candidates = skewed
     assert {c.marginal.name for c in candidates} == set(MARGINALS)
     assert {c.kernel.name for c in candidates} == set(KERNELS)
+
+
+class TestMixedKernels:
+    """Smooth at short range and rough at long: tried where two structures come close to one."""
+
+    def tables(self, sample, kernels=None, most=2, structures=1):
+        """Return what was tried with two structures."""
+        alone = of(sample, structures)
+        choice = Choice(
+            alone, kernels or kernels_to_try(None), laws_to_try(Normal), most_structures=most
+        )
+        law = choice.try_law(0)
+        tried = [law, *(choice.try_kernel(k, [law]) for k in range(1, len(choice.kernels)))]
+        return [c for c in choice.ranked(tried) if c.structures == 2]
+
+    def test_beside_one_kernel_for_both(self, monkeypatch):
+        """With the law of the others, and as good as a fit from afar."""
+        sample = draw(Normal(0.0, 1.0), n=60)
+        monkeypatch.setattr(selection, "_CLOSE_STRUCTURES", np.inf)
+        found = self.tables(sample)
+        names = {c.kernel.name for c in found}
+        assert len(found) == 2
+        assert "matern52 + matern12" in names
+        assert {c.marginal.name for c in found} == {"normal"}
+        new = next(c for c in found if c.kernel.name == "matern52 + matern12")
+        afar = of(sample, 2).fit(new.kernel, new.marginal)
+        assert new.log_likelihood > afar.log_likelihood - 0.5
+
+    def test_not_where_two_are_far_behind(self, monkeypatch):
+        """Then another kernel does not bring them back."""
+        monkeypatch.setattr(selection, "_CLOSE_STRUCTURES", -np.inf)
+        assert len(self.tables(draw(Normal(0.0, 1.0), n=60))) == 1
+
+    def test_not_where_the_kernel_was_given(self, monkeypatch):
+        """It is no question."""
+        monkeypatch.setattr(selection, "_CLOSE_STRUCTURES", np.inf)
+        given = (KERNELS["matern32"],)
+        assert len(self.tables(draw(Normal(0.0, 1.0), n=60), given)) == 1
+
+    def test_also_where_two_were_asked_for(self):
+        """The kernels are open: one for each is one of them."""
+        found = self.tables(draw(Normal(0.0, 1.0), n=60), structures=2)
+        assert [c.kernel.name for c in found].count("matern52 + matern12") == 1
+        assert len(found) == len(KERNELS) + 1
 
 
 def test_a_skewed_law_wins_on_skewed_data(skewed):

@@ -20,7 +20,7 @@ TURNED = InputGroup(2, directions=PLANE_AXES)
 
 
 def make(names, groups=PLANE, **options):
-    return Covariance(tuple(KERNELS[name] for name in names.split()), groups, **options)
+    return Covariance(reference.kernels_of(names), groups, **options)
 
 
 SETUPS = {
@@ -42,6 +42,12 @@ SETUPS = {
     "ard and directions": make("se matern12", (InputGroup(2, ard=True), TURNED)),
     "icm, directions": make("matern32 matern32", (TURNED,), coupling="icm"),
     "lmc, directions": make("se se", (InputGroup(1), TURNED), coupling="lmc", structures=2),
+    "a kernel each": make("matern52+matern12", structures=2),
+    "a kernel each, convolution": make("matern32+se matern12+matern52 se", structures=2),
+    "a kernel each, directions and time": make(
+        "matern12+matern32 se+matern12", (TURNED, InputGroup(1)), structures=2
+    ),
+    "a kernel each, lmc": make("se+matern12 se+matern12", coupling="lmc", structures=2),
     "icm": make("matern32 matern32 matern32", coupling="icm"),
     "icm, two groups": make("se se", PLANE_AND_TIME, coupling="icm", noise="independent"),
     "lmc": make("matern12 matern12 matern12", coupling="lmc", structures=2),

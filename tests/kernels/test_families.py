@@ -10,6 +10,7 @@ import reference
 from scipy.special import gamma, kv
 
 from xcopula.kernels import KERNELS, resolve_kernel
+from xcopula.kernels.base import half_distance
 from xcopula.kernels.matern import matern_function
 
 every = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
@@ -110,3 +111,11 @@ def test_unknown_kernel_names_the_choices(name):
     """An unknown kernel is refused with the list of known ones."""
     with pytest.raises(ValueError, match=r"Unknown kernel .* Choose one of 'se', 'matern12'"):
         resolve_kernel(name)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_half_is_left_at_the_half_distance(name):
+    """To a percent of the correlation."""
+    kernel = KERNELS[name]
+    value = kernel.profile(np.array([half_distance(kernel)]))[0][0]
+    assert value == pytest.approx(0.5, abs=0.005)

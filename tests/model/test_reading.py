@@ -54,7 +54,7 @@ class TestClasses:
             *("Axis", "Candidate", "CoKriging", "Committee", "CoordinateGroup"),
             *("CoordinateSystem", "Covariance", "Cycle", "Design", "Exact", "Exponential"),
             *("Field", "Full", "GEV", "Gamma", "Globe", "Grouped", "InputGroup", "Label"),
-            *("LogNormal", "Matern", "Member", "Neighbours", "Normal", "Origin"),
+            *("LogNormal", "Matern", "Member", "Neighbours", "Nested", "Normal", "Origin"),
             *(
                 "ParetoTail",
                 "Parzen",

@@ -45,6 +45,42 @@ def mixed(alone, sites):
     return alone, other, both
 
 
+class TestOtherParameters:
+    """A copy of a model at other parameters must not predict as the model does."""
+
+    @pytest.mark.parametrize("kind", ["t", "laplace"])
+    def test_a_mixture_does_not_move(self, model, kind):
+        """So it is refused, and the message says what to give."""
+        mixed = model.with_uncertainty(kind)
+        with pytest.raises(
+            ValueError,
+            match=r"`theta` is not that of the model's mixture.*Give `uncertainty=None, other",
+        ):
+            dataclasses.replace(mixed, theta=model.theta + 0.1)
+        again = dataclasses.replace(mixed, theta=model.theta.copy(), message="as before")
+        assert again.uncertainty is mixed.uncertainty
+
+    def test_as_the_message_says(self, model, grid):
+        """The model at these parameters, then a mixture around them."""
+        mixed, theta = model.with_uncertainty("t"), model.theta + 0.1
+        moved = dataclasses.replace(mixed, theta=theta, uncertainty=None, others=())
+        plain = dataclasses.replace(model, theta=theta)
+        xr.testing.assert_identical(moved.predict(grid), plain.predict(grid))
+        members = moved.with_uncertainty("t").uncertainty.members
+        np.testing.assert_array_equal(members[0].thetas[0], theta)
+
+    def test_files_keep_what_it_was_made_for(self, model, tmp_path):
+        """A loaded model refuses too; one from an older file, without them, cannot tell."""
+        mixed = model.with_uncertainty("t")
+        loaded = xcopula.load(mixed.save(tmp_path / "model.nc"))
+        np.testing.assert_array_equal(loaded.uncertainty.of, model.theta)
+        with pytest.raises(ValueError, match="`theta` is not that of the model's mixture"):
+            dataclasses.replace(loaded, theta=model.theta + 0.1)
+        older = dataclasses.replace(mixed.uncertainty, of=None)
+        moved = dataclasses.replace(model, theta=model.theta + 0.1, uncertainty=older)
+        assert moved.uncertainty is older
+
+
 class TestPlugin:
     def test_is_the_model_itself(self, model, grid):
         """Nothing is added, not even a copy of the conditioned process."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import replace
 
@@ -53,8 +54,8 @@ LAWS = {
 
 def make(kernels, laws="normal", groups=PLANE, **options):
     """Build a process from names; one law serves all tasks if only one is given."""
-    kernels, laws = kernels.split(), laws.split()
-    covariance = Covariance(tuple(KERNELS[k] for k in kernels), groups, **options)
+    kernels, laws = reference.kernels_of(kernels), laws.split()
+    covariance = Covariance(kernels, groups, **options)
     laws = laws * len(kernels) if len(laws) == 1 else laws
     return Process(covariance, tuple(LAWS[law] for law in laws))
 
@@ -129,6 +130,19 @@ GRADIENT_SETUPS = {
     "lmc": make("matern52 matern52", coupling="lmc", structures=2),
     "lmc, ard, two groups": make(
         "se se", groups=(InputGroup(2, ard=True), InputGroup(1)), coupling="lmc", structures=2
+    ),
+    **{
+        f"{a} then {b}": make(f"{a}+{b} {b}+{a}", structures=2)
+        for a, b in itertools.combinations(KERNELS, 2)
+    },
+    **{
+        f"{a} then {b}, lmc": make(f"{a}+{b} {a}+{b}", coupling="lmc", structures=2)
+        for a, b in itertools.permutations(KERNELS, 2)
+    },
+    "a kernel each, alone": make("matern52+matern12", structures=2),
+    "a kernel each, one for the other": make("matern52+matern12+se matern32", structures=3),
+    "a kernel each, directions and time": make(
+        "matern12+matern32 se+matern12", groups=(TURNED, InputGroup(1)), structures=2
     ),
     **{f"{law} law": make("matern32 matern52", f"{law} normal") for law in LAWS},
     "everything": make(

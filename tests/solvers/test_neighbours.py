@@ -32,8 +32,8 @@ LAWS = (LogNormal(0.3, 0.6), Gamma(2.5, 0.8), StudentT(0.5, 1.2, 5.0))
 
 def make(kernels, groups=PLANE, laws=LAWS, **options):
     """Build a process from the names of kernels."""
-    kernels = kernels.split()
-    covariance = Covariance(tuple(KERNELS[k] for k in kernels), groups, **options)
+    kernels = reference.kernels_of(kernels)
+    covariance = Covariance(kernels, groups, **options)
     return Process(covariance, laws[: len(kernels)])
 
 
@@ -52,6 +52,11 @@ SETUPS = {
     "directions on the globe": make(
         "matern52 matern52", (InputGroup(3, directions=TANGENT_AXES),), coupling="lmc"
     ),
+    "a kernel each": make("matern52+matern12", structures=2),
+    "a kernel each, several": make(
+        "matern32+se matern12 se+matern52", (TURNED, InputGroup(1)), structures=2
+    ),
+    "a kernel each, lmc": make("se+matern12 se+matern12 se+matern12", coupling="lmc", structures=2),
     "icm": make("matern32 matern32 matern32", coupling="icm"),
     "icm, independent": make("matern52 matern52", coupling="icm", noise="independent"),
     "lmc": make("matern32 matern32 matern32", SPACE_TIME, coupling="lmc", structures=2),

@@ -56,7 +56,8 @@ _OPTIONS = (
         "kernels",
         metavar="[NAME=]KERNEL",
         multiple=True,
-        help="The kernel of a variable, or of all: se, matern12, matern32, matern52. Repeatable.",
+        help="The kernel of a variable, or of all: se, matern12, matern32, matern52; "
+        "matern32+matern12 has one for each nested structure. Repeatable.",
     ),
     click.option("--coupling", metavar="NAME", help="convolution (default), icm or lmc."),
     click.option(
@@ -179,6 +180,11 @@ def numbers_by_name(given: Sequence[str], option: str, kind: type[int] | type[fl
     return _by_name(given, option, read) if given else None
 
 
+def _kernels(given: str) -> Any:
+    """Return a name, or the names of several structures."""
+    return [name.strip() for name in given.split("+")] if "+" in given else given
+
+
 def _anisotropy(given: Sequence[str]) -> Any:
     """Return a word for all groups, or the names of some."""
     words: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
@@ -187,7 +193,7 @@ def _anisotropy(given: Sequence[str]) -> Any:
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     "marginals": lambda given: _by_name(given, "--marginal", config.parse_law),
-    "kernels": lambda given: _by_name(given, "--kernel"),
+    "kernels": lambda given: _by_name(given, "--kernel", _kernels),
     "anisotropy": _anisotropy,
     "thin": lambda given: numbers_by_name(given, "--thin", int),
     "max_hours": config.parse_hours,

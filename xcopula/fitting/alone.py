@@ -13,8 +13,10 @@ from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, Optimum
 from xcopula.fitting.stages import minimise_in_stages
 from xcopula.fitting.watch import Watch
-from xcopula.kernels import Kernel
+from xcopula.kernels import TaskKernel
+from xcopula.kernels.base import half_distance
 from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.kernels.nested import family
 from xcopula.marginals import Labels, Law, Marginal, check_law, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
@@ -82,7 +84,7 @@ class Alone:
     ticket: int = 0
     step: Step = UNHEARD
 
-    def process(self, kernel: Kernel, marginal: Marginal) -> Process:
+    def process(self, kernel: TaskKernel, marginal: Marginal) -> Process:
         """Return the single-task process of a kernel and a law."""
         covariance = Covariance(
             (kernel,), self.groups, structures=self.structures, noise="independent"
@@ -90,7 +92,7 @@ class Alone:
         return Process(covariance, (marginal,))
 
     def fit(
-        self, kernel: Kernel, marginal: Marginal, starts: Sequence[FloatArray] = ()
+        self, kernel: TaskKernel, marginal: Marginal, starts: Sequence[FloatArray] = ()
     ) -> Candidate:
         """Fit a single-task process from the best of some starting points of its covariance."""
         process = self.process(kernel, marginal)
@@ -123,7 +125,7 @@ class Alone:
 
     def judge(
         self,
-        kernel: Kernel,
+        kernel: TaskKernel,
         process: Process,
         theta: FloatArray,
         objective: Objective | None = None,
@@ -134,7 +136,7 @@ class Alone:
         value, _ = objective(theta)
         return self._candidate(kernel, process, Optimum(theta, value, True, "", 1))
 
-    def _candidate(self, kernel: Kernel, process: Process, optimum: Optimum) -> Candidate:
+    def _candidate(self, kernel: TaskKernel, process: Process, optimum: Optimum) -> Candidate:
         theta = optimum.theta
         _, (fitted,) = process.split(theta)
         nll = optimum.value + process.log_prior(theta)[0]
@@ -163,6 +165,19 @@ class Alone:
             covariance.part(start, "logit")[:] = poor.part(own, "logit") - np.log(structures)
         return richer.fit(candidate.kernel, candidate.marginal, starts)
 
+    def with_kernels(self, candidate: Candidate, kernel: TaskKernel) -> Candidate:
+        """Fit a candidate with other kernels of its structures, from where it is."""
+        own = self.like(candidate)
+        covariance = own.process(candidate.kernel, candidate.marginal).covariance
+        start = candidate.theta[: covariance.size].copy()
+        old, new = (
+            [half_distance(family(each, q)) for q in range(candidate.structures)]
+            for each in (candidate.kernel, kernel)
+        )
+        # Half of the correlation is left at the same distance.
+        covariance.part(start, "length")[:] += np.log(np.divide(old, new)).reshape(-1, 1, 1)
+        return own.fit(kernel, candidate.marginal, [start])
+
     def on_common_terms(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Judge candidates by the same terms, those that suit the best of them.
 
@@ -171,7 +186,7 @@ class Alone:
         if not isinstance(self.solver, Sequential):
             return list(candidates)
         best = min(candidates, key=lambda c: c.rank)
-        part = self._of(best).part(self._process_of(best), best.theta, self.terms)
+        part = self.like(best).part(self._process_of(best), best.theta, self.terms)
         found = [
             self.solver.log_densities(self._process_of(c), part.sample, part.structure, c.theta)
             for c in candidates
@@ -187,15 +202,16 @@ class Alone:
             for c, d in zip(candidates, found, strict=True)
         ]
 
-    def _of(self, candidate: Candidate) -> Alone:
+    def like(self, candidate: Candidate) -> Alone:
+        """Return the variable as it was fitted with a candidate: with its structures and groups."""
         return replace(self, structures=candidate.structures, groups=candidate.groups)
 
     def _process_of(self, candidate: Candidate) -> Process:
-        return self._of(candidate).process(candidate.kernel, candidate.marginal)
+        return self.like(candidate).process(candidate.kernel, candidate.marginal)
 
     def scores(self, candidate: Candidate) -> Scores:
         """Score the candidate's leave-one-out predictions."""
-        process = self.process(candidate.kernel, candidate.marginal)
+        process = self._process_of(candidate)
         conditioned = self.part(process, candidate.theta, None).condition(process, candidate.theta)
         law = candidate.marginal.at(self.sample.covariates_of(0))
         return scores(conditioned.leave_one_out(), law, self.sample.values)

@@ -12,9 +12,17 @@ from scipy.special import kolmogorov
 
 from xcopula.arguments import check_integer
 from xcopula.fitting.alone import Alone, starting_law
-from xcopula.fitting.directions import input_groups
+from xcopula.fitting.directions import (
+    Anisotropy,
+    asked_of_groups,
+    check_directions,
+    choose_directions,
+    input_groups,
+    try_directions,
+)
 from xcopula.fitting.request import as_names, check_structures
-from xcopula.kernels import KERNELS, Kernel, resolve_kernel
+from xcopula.kernels import KERNELS, KernelSpec, resolve_kernels
+from xcopula.kernels.nested import check_count, simplest
 from xcopula.labels.coordinates import Coords
 from xcopula.labels.observations import observe
 from xcopula.labels.variables import Data
@@ -43,11 +51,12 @@ def compare(
     variables: str | Sequence[str],
     *,
     coords: Coords = None,
-    kernels: Sequence[str | Kernel] = tuple(KERNELS),
+    kernels: Sequence[KernelSpec] = tuple(KERNELS),
     marginals: Sequence[str] = tuple(MARGINALS),
     solver: str | Solver = "auto",
     structures: int = 1,
     ard: bool | Sequence[str] = False,
+    anisotropy: Anisotropy = False,
 ) -> xr.Dataset:
     """Fit every kernel with every marginal law to each variable alone.
 
@@ -57,45 +66,58 @@ def compare(
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
-        What to compare; everything there is by default.
+        What to compare; everything there is by default. A list among the kernels has one for each
+        of the ``structures``.
+    anisotropy : {"auto", True, False}, names or mapping
+        As in :func:`xcopula.fit`, but no ranges differ by direction unless it is asked for. "auto"
+        tries it for every kernel and law of each variable apart, and takes longer.
 
     Returns
     -------
     Dataset
         On dims (task, kernel, marginal): ``log_likelihood``, ``aic``, ``loo_log_score``,
         ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where values lie outside the support
-        of a law. :func:`format_comparison` prints it.
+        of a law. ``anisotropic`` says whether ranges differ by direction.
+        :func:`format_comparison` prints it.
     """
     names = as_names("variables", variables)
     if not names or len(set(names)) < len(names):
         raise ValueError(
             f"`variables` must name at least one variable, and each only once, found {names}."
         )
-    families = [resolve_kernel(k) for k in _several("kernels", kernels)]
+    several = [resolve_kernels(k) for k in _several("kernels", kernels)]
     laws = [_constant(resolve_marginal(m)) for m in _several("marginals", marginals)]
     structures, asked = check_integer("structures", structures, least=1), resolve_solver(solver)
+    for kernel in several:
+        check_count(kernel, structures)
+    shapes = [simplest(kernel) for kernel in several]
     observations = observe(data, names, coords, ard=ard)
     check_structures(observations, structures)
-    groups = input_groups(observations)
-    shape = (len(names), len(families), len(laws))
+    turned = check_directions(observations, asked_of_groups(anisotropy, observations.coordinates))
+    groups = input_groups(observations, turned)
+    shape = (len(names), len(shapes), len(laws))
     tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
+    directed = np.zeros(shape, bool)
     for i in range(len(names)):
         sample = observations.sample.select([i])
         alone = Alone(sample, groups, structures, settle(asked, [sample.sizes]))
         for m, law in enumerate(laws):
             start = starting_law(law, alone.sample.values)
-            for k, kernel in enumerate(families if start is not None else ()):
+            for k, kernel in enumerate(shapes if start is not None else ()):
                 assert start is not None
-                for measure, value in _measure(alone, alone.fit(kernel, start)).items():
+                plain = alone.fit(kernel, start)
+                tried = try_directions(alone, plain, turned, observations.coordinates)
+                candidate = choose_directions([[plain]], [tried], [alone], turned)[0][0]
+                directed[i, k, m] = any(group.directions for group in candidate.groups)
+                for measure, value in _measure(alone, candidate).items():
                     tables[measure][i, k, m] = value
+    dims = ("task", "kernel", "marginal")
     return xr.Dataset(
-        {
-            name: (("task", "kernel", "marginal"), values, {"long_name": _MEASURES[name]})
-            for name, values in tables.items()
-        },
+        {name: (dims, values, {"long_name": _MEASURES[name]}) for name, values in tables.items()}
+        | {"anisotropic": (dims, directed, {"long_name": "whether ranges differ by direction"})},
         coords={
             "task": names,
-            "kernel": [k.name for k in families],
+            "kernel": [k.name for k in shapes],
             "marginal": [m.name for m in laws],
         },
     )

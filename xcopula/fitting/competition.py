@@ -31,6 +31,9 @@ _log = logging.getLogger("xcopula")
 
 # A candidate with less weight than this is not worth its share of every prediction.
 _LEAST = 0.05
+# Several structures have many parameters, and a few iterations do not bring all of them to where
+# they are best. A candidate that this leaves no further behind in AIC goes on.
+_CLOSE = 4.0
 
 
 @dataclass(frozen=True)
@@ -38,18 +41,20 @@ class _Tried:
     fitted: Fitted
     scores: LeftOut
 
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion of the whole model."""
-        process = self.fitted.process
-        size = process.covariance.size + sum(law.dof for law in process.marginals)
-        return 2.0 * (size - self.fitted.log_likelihood)
+
+def _aic(fitted: Fitted) -> float:
+    """Return Akaike's criterion of the whole model."""
+    process = fitted.process
+    size = process.covariance.size + sum(law.dof for law in process.marginals)
+    return 2.0 * (size - fitted.log_likelihood)
 
 
 def compete(
     together: Together, first: Fitted, rivals: Sequence[Rival], step: Step = UNHEARD
 ) -> Fitted:
     """Fit rivals for a few iterations from where they start, and weigh them all.
+
+    Those with several structures that come close are fitted to the end.
 
     Returns
     -------
@@ -69,6 +74,7 @@ def compete(
             fits.append(fitted)
     if len(fits) == 1:
         return first
+    fits = _gone_on(together, fits, step)
     where = together.to_leave_out(first)
     tried = [_Tried(f, together.left_out(f, where)) for f in fits]
     weights = _weights(together, tried)
@@ -99,12 +105,29 @@ def compete(
     )
 
 
+def _gone_on(together: Together, fits: Sequence[Fitted], step: Step) -> list[Fitted]:
+    """Fit to the end what was cut short, has several structures and is close to the least AIC."""
+    if isinstance(together.request.solver, Sequential):
+        return list(fits)  # AIC has no say, and the one that is picked goes on in any case
+    least, found = min(map(_aic, fits)), []
+    for fitted in fits:
+        short = not fitted.optimum.converged and fitted.process.covariance.structures > 1
+        if short and _aic(fitted) - least <= _CLOSE:
+            name, begun = name_of(fitted.process), fitted.optimum.evaluations
+            with step.run.step("rival", step.names[:1], name, counts=False) as own:
+                fitted = together.fit(fitted.process, fitted.theta, restart=False, watch=Watch(own))
+            total = fitted.optimum.evaluations + begun
+            fitted = replace(fitted, optimum=replace(fitted.optimum, evaluations=total))
+        found.append(fitted)
+    return found
+
+
 def _weights(together: Together, tried: Sequence[_Tried]) -> FloatArray:
     """Return the weights of candidates, zero for those that are not worth a share."""
     if isinstance(together.request.solver, Sequential):
         best = int(np.argmin([t.scores.mean_crps for t in tried]))
         return np.asarray(np.arange(len(tried)) == best, np.float64)
     densities = np.stack([t.scores.log_densities for t in tried], axis=1)
-    weights = stack(densities, akaike_weights(np.array([t.aic for t in tried])))
+    weights = stack(densities, akaike_weights(np.array([_aic(t.fitted) for t in tried])))
     weights = np.where(weights < _LEAST, 0.0, weights)
     return np.asarray(weights / weights.sum())

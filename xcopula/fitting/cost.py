@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xcopula.errors import CostError
 from xcopula.fitting.alone import TERMS_ALONE, VALUES_ALONE
 from xcopula.fitting.selection import kernels_to_try, laws_to_try
-from xcopula.kernels import Kernel
+from xcopula.kernels import TaskKernel
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law
 from xcopula.methods import METHODS, Method
@@ -87,7 +87,7 @@ def _rounded(number: float) -> str:
     return f"{float(f'{number:.2g}'):g}"
 
 
-def count_candidates(kernels: Sequence[Kernel | None], laws: Sequence[Law | None]) -> list[int]:
+def count_candidates(kernels: Sequence[TaskKernel | None], laws: Sequence[Law | None]) -> list[int]:
     """Return how many single-task processes step one fits to each variable.
 
     The laws under one kernel, then the other kernels under the best law. None stands for all.
@@ -103,7 +103,7 @@ def check_cost(
     method: Method,
     solver: Solver,
     max_hours: float | None,
-    kernels: Sequence[Kernel | None],
+    kernels: Sequence[TaskKernel | None],
     laws: Sequence[Law | None],
     structures: int = 1,
 ) -> Estimate:

@@ -37,7 +37,7 @@ from xcopula.fitting.steps import (
 from xcopula.fitting.together import Fitted, Tables
 from xcopula.fitting.watch import keep_best
 from xcopula.jit.compiler import compilations
-from xcopula.kernels import Kernel
+from xcopula.kernels import KernelSpec
 from xcopula.labels.coordinates import CoordinateSystem, Coords
 from xcopula.labels.entries import Source, Unread, to_read
 from xcopula.labels.georeference import from_table
@@ -74,7 +74,7 @@ def fit(
     method: str | Method = "transductive",
     solver: str | Solver = "auto",
     marginals: str | Law | Mapping[str, str | Law] = "auto",
-    kernels: str | Kernel | Mapping[str, str | Kernel] = "auto",
+    kernels: KernelSpec | Mapping[str, KernelSpec] = "auto",
     coupling: str = "convolution",
     structures: int | str = "auto",
     noise: str = "correlated",
@@ -128,16 +128,19 @@ def fit(
         "exponential", "gev", "gamma", "t", "parzen", or a law of your own. A law that varies is
         made by :func:`xcopula.by` (a law for each month, say) or :func:`xcopula.regress` (with
         elevation, say), and fitted inside the likelihood.
-    kernels : str, Kernel or mapping
+    kernels : str, Kernel, list or mapping
         Kernel of every variable, or of each by name: "auto", "se", "matern12", "matern32",
-        "matern52", or a kernel of your own. Laws, kernels and structures of the primary that are
-        close to the best share its predictions, by how well they predict values that are left out.
+        "matern52", or a kernel of your own. A list has a kernel for each nested structure, such as
+        ``{"pm10": ["matern32", "matern12"]}``; the search starts with short ranges in the first.
+        Laws, kernels and structures of the primary that are close to the best share its
+        predictions, by how well they predict values that are left out.
     coupling : {"convolution", "icm", "lmc", "auto"}
         How kernels of different variables combine. "auto" is "convolution", and lets "icm" compete
         for a share of the predictions.
     structures : int or "auto"
         Number of nested structures (short and long range). With "auto" two are tried where the
-        kernel is left open too, and where values are many and solved by neighbours.
+        kernel is left open too, and where values are many and solved by neighbours. A list of
+        kernels says how many there are.
     noise : {"correlated", "independent"}
         Whether the nuggets of variables sampled at one site are correlated.
     optimizer : {"l-bfgs", "cg", "annealing"}

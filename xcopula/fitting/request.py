@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from xcopula.arguments import check_integer
 from xcopula.fitting.optimiser import OPTIMIZERS
-from xcopula.kernels import KERNELS, Kernel, resolve_kernel
+from xcopula.kernels import KERNELS, Nested, TaskKernel, resolve_kernels
 from xcopula.kernels.covariance import COUPLINGS, NOISES, Covariance, InputGroup
+from xcopula.kernels.nested import check_count, simplest
 from xcopula.labels.names import check_variables
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe
@@ -51,7 +52,7 @@ class Request:
     laws : tuple
         Marginal law of each variable; None to choose one.
     kernels : tuple
-        Kernel of each variable; None to choose one.
+        Kernel of each variable, or of each of its structures; None to choose one.
     coupling, noise : str
         Of the covariance.
     structures : int or None
@@ -73,7 +74,7 @@ class Request:
     method: Method
     solver: Any
     laws: tuple[Law | None, ...]
-    kernels: tuple[Kernel | None, ...]
+    kernels: tuple[TaskKernel | None, ...]
     coupling: str
     structures: int | None
     noise: str
@@ -113,6 +114,8 @@ class Request:
         chosen = resolve_method(method)
         free = coupling == _OPEN and chosen.coupling is None
         shared = chosen.coupling or (COUPLINGS[0] if free else coupling)
+        named = _by_variable("kernels", kernels, names, resolve_kernels)
+        number = _structures(structures, named)
         return cls(
             method=chosen,
             solver=resolve_solver(solver),
@@ -120,10 +123,10 @@ class Request:
             laws=_laws(
                 chosen, copy.deepcopy(_by_variable("marginals", marginals, names, resolve_marginal))
             ),
-            kernels=_shared(shared, _by_variable("kernels", kernels, names, resolve_kernel)),
+            kernels=_shared(shared, [k and simplest(k) for k in named]),
             coupling=shared,
             other_coupling=free,
-            structures=_structures(structures),
+            structures=number,
             noise=noise,
             optimizer=optimizer,
             uncertainty=check_uncertainty(uncertainty),
@@ -145,14 +148,14 @@ class Request:
         for some in self._possible(given):
             Covariance(some, (InputGroup(1),), self.coupling, self.structures or 1, self.noise)
 
-    def _possible(self, given: tuple[Kernel, ...]) -> list[tuple[Kernel, ...]]:
+    def _possible(self, given: tuple[TaskKernel, ...]) -> list[tuple[TaskKernel, ...]]:
         """Return kernels that may stand together once those that are left open are chosen."""
         if given and (self.coupling != "convolution" or None not in self.kernels):
             return [given]
         return [(*given, chosen) for chosen in KERNELS.values()]
 
     def covariance(
-        self, kernels: Sequence[Kernel], groups: Sequence[InputGroup], structures: int
+        self, kernels: Sequence[TaskKernel], groups: Sequence[InputGroup], structures: int
     ) -> Covariance:
         """Return the covariance of some tasks with these kernels, on these columns."""
         return Covariance(tuple(kernels), tuple(groups), self.coupling, structures, self.noise)
@@ -215,15 +218,31 @@ def check_thin(thin: Any) -> Any:
     return None if thin is None else check_integer("thin", thin, least=1)
 
 
-def _structures(given: object) -> int | None:
-    """Return a number of structures, or None where it is left open."""
+def _structures(given: object, kernels: Sequence[TaskKernel | None]) -> int | None:
+    """Return a number of structures, or None where it is left open.
+
+    Lists of kernels have one for each structure: they say how many there are, or must agree.
+    """
+    lists = [kernel for kernel in kernels if isinstance(kernel, Nested)]
     if isinstance(given, str):
-        if given != "auto":
+        if given != _OPEN:
             raise ValueError(
                 f"Unknown structures {given!r}. Choose 'auto', or give a whole number such as 2."
             )
-        return None
-    return check_integer("structures", given, least=1)
+        if not lists:
+            return None
+        if len({len(kernel.families) for kernel in lists}) > 1:
+            raise ValueError(
+                "`kernels`: lists must have a kernel for each structure, as many for every "
+                f"variable, found {' and '.join(repr(kernel.name) for kernel in lists)}. Give "
+                "lists of one length; a name stands for all structures."
+            )
+        number = len(lists[0].families)
+    else:
+        number = check_integer("structures", given, least=1)
+    for kernel in lists:
+        check_count(kernel, number)
+    return number
 
 
 def check_structures(observations: Observations, structures: int) -> None:
@@ -276,7 +295,7 @@ def _by_variable(
     return found
 
 
-def _shared(coupling: str, kernels: list[Kernel | None]) -> tuple[Kernel | None, ...]:
+def _shared(coupling: str, kernels: list[TaskKernel | None]) -> tuple[TaskKernel | None, ...]:
     """Give all variables the kernel that one was given, where the coupling shares it."""
     given = {k for k in kernels if k is not None}
     if coupling == "convolution" or len(given) != 1:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from xcopula.fitting.selection import common_kernel, shortlist
 from xcopula.fitting.suggestion import suggest
-from xcopula.kernels import Kernel
+from xcopula.kernels import TaskKernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample
@@ -121,7 +121,7 @@ def _other_kernels(
         yield Rival(replace(process, covariance=other), start, candidate.aic - null.aic)
 
 
-def _kind(candidate: Candidate) -> tuple[Kernel, tuple[InputGroup, ...]]:
+def _kind(candidate: Candidate) -> tuple[TaskKernel, tuple[InputGroup, ...]]:
     return candidate.kernel, candidate.groups
 
 
@@ -146,23 +146,44 @@ def _other_structures(
     for number in sorted({c.structures for c in tables[0]} - {best.structures}):
         chosen = [next((c for c in t if c.structures == number), None) for t in tables]
         known = [c for c in chosen if c is not None]
-        same = all(c.groups == known[0].groups for c in known)
-        if len(known) < len(chosen) or not same or known[0].aic - best.aic > _CLOSE:
+        if len(known) < len(chosen) or any(c.groups != known[0].groups for c in known):
+            continue
+        # What was chosen may have directions, which the others were not tried with.
+        alike = [c for c in tables[0] if c.structures == best.structures]
+        null = next((c for c in alike if _kind(c) == (best.kernel, known[0].groups)), best)
+        behind = known[0].aic - null.aic
+        if behind > _CLOSE:
             continue
         kernels = tuple(c.kernel for c in known)
-        if covariance.shared:
-            kernels = kernels[:1] * len(kernels)
         coupling = covariance.coupling
         if covariance.shared:
+            kernels = kernels[:1] * len(kernels)
             coupling = "icm" if number == 1 else "lmc"
         other = Covariance(kernels, known[0].groups, coupling, number, covariance.noise)
-        new, start = suggest(other, known, sample)
-        # Correlations are those that are known; what step one suggests is rough.
-        of_all = covariance.part(theta[: covariance.size], "correlation").mean(axis=0)
-        other.part(start[: other.size], "correlation")[:] = of_all
-        noise = covariance.part(theta[: covariance.size], "noise_correlation")
-        other.part(start[: other.size], "noise_correlation")[:] = noise
-        yield Rival(new, start, known[0].aic - best.aic)
+        plain, suggested = suggest(other, known, sample)
+        new = replace(plain, covariance=replace(other, groups=covariance.groups))
+        start = new.join(_refined(covariance, theta, new.covariance, other, suggested))
+        yield Rival(new, start, behind)
+
+
+def _refined(
+    covariance: Covariance,
+    theta: FloatArray,
+    other: Covariance,
+    suggested: Covariance,
+    start: FloatArray,
+) -> FloatArray:
+    """Take lengths and shares as step one suggests, and of all else what is known.
+
+    Its correlations are rough, and it may have none of the directions.
+    """
+    known, found = theta[: covariance.size], np.zeros(other.size)
+    for name in ("length", "logit"):
+        other.part(found, name)[:] = suggested.part(start[: suggested.size], name)
+    other.part(found, "scaling")[:] = covariance.part(known, "scaling")
+    other.part(found, "correlation")[:] = covariance.part(known, "correlation").mean(axis=0)
+    other.part(found, "noise_correlation")[:] = covariance.part(known, "noise_correlation")
+    return found
 
 
 def _other_couplings(process: Process, theta: FloatArray) -> Iterator[Rival]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.alone import Alone, largest_score, starting_law
-from xcopula.kernels import KERNELS, Kernel
+from xcopula.kernels import KERNELS, Nested, TaskKernel
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
 from xcopula.model.candidates import Candidate
 from xcopula.model.extremes import EXTREME_SCORE
@@ -45,6 +45,10 @@ _FIRST_KERNEL = "matern32"
 _CLOSE_AIC = 20.0
 _CLOSE_ERRORS = 2.0
 _SHORTLIST = 3
+# What two structures may have: smooth at short range, rough at long. One rough kernel imitates
+# several ranges; where ranges are two, the short one is often smooth. It is tried where two
+# structures have an AIC that is no more than this above that of one.
+_MIXED, _CLOSE_STRUCTURES = Nested((KERNELS["matern52"], KERNELS["matern12"])), 4.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Choice:
     Attributes
     ----------
     alone : Alone
-    kernels : tuple of Kernel
+    kernels : tuple of Kernel or Nested
     laws : tuple of (Law, bool)
         Laws of one family each, and whether that family was asked for.
     labels : Labels, optional
@@ -66,11 +70,12 @@ class Choice:
     rows : ndarray of int, optional
         The processes see these observations only; the laws start from all of them.
     most_structures : int
-        More structures than one are tried with the best kernel and law.
+        More structures than one are tried with the best kernel and law; if they come close, also
+        with a kernel each.
     """
 
     alone: Alone
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[TaskKernel, ...]
     laws: tuple[tuple[Law, bool], ...]
     labels: Labels | None = None
     rows: IntArray | None = None
@@ -103,7 +108,7 @@ class Choice:
         best = _best(laws)
         return self._try(self.kernels[number], best.marginal, best)
 
-    def _try(self, kernel: Kernel, marginal: Marginal, begun: Tried) -> Tried:
+    def _try(self, kernel: TaskKernel, marginal: Marginal, begun: Tried) -> Tried:
         part, starts = self.part, []
         if isinstance(begun, Candidate):
             starts = [begun.theta[: begun.theta.size - begun.marginal.theta.size]]
@@ -118,16 +123,26 @@ class Choice:
         part = self.part
         _best(tried)  # or there is nothing to rank
         candidates = part.on_common_terms([c for c in tried if isinstance(c, Candidate)])
-        if self.tries_structures:
-            best = min(candidates, key=lambda c: c.rank)
-            with contextlib.suppress(NotPositiveDefiniteError):
+        best = min(candidates, key=lambda c: c.rank)
+        with contextlib.suppress(NotPositiveDefiniteError):
+            if self.tries_structures:
                 richer = part.with_structures(best, self.most_structures)
-                candidates.append(_of_all(richer, self.alone.sample, part, best.marginal))
-                candidates = part.on_common_terms(candidates)
+                candidates = self._with(candidates, richer, best.marginal)
+            two = [c for c in candidates if c.structures == len(_MIXED.families)]
+            if two and len(self.kernels) > 1:  # not where the kernel was given
+                richer = min(two, key=lambda c: c.rank)
+                if richer.aic - best.aic <= _CLOSE_STRUCTURES:
+                    mixed = part.with_kernels(richer, _MIXED)
+                    candidates = self._with(candidates, mixed, richer.marginal)
         return sorted(candidates, key=lambda c: c.rank)
 
+    def _with(self, candidates: list[Candidate], new: Candidate, law: Marginal) -> list[Candidate]:
+        """Add a candidate with a law that was fitted to all values, and judge all anew."""
+        of_all = _of_all(new, self.alone.sample, self.part, law)
+        return self.part.on_common_terms([*candidates, of_all])
 
-def kernels_to_try(kernel: Kernel | None) -> tuple[Kernel, ...]:
+
+def kernels_to_try(kernel: TaskKernel | None) -> tuple[TaskKernel, ...]:
     """Return the kernels to try, that of the laws first; None stands for all there are."""
     if kernel is not None:
         return (kernel,)
@@ -179,6 +194,7 @@ def _of_all(candidate: Candidate, sample: Sample, part: Alone, law: Marginal) ->
     if not np.isfinite(largest_score(candidate.marginal, sample)):
         theta = candidate.theta.copy()
         theta[theta.size - law.theta.size :] = law.theta
+        part = part.like(candidate)
         candidate = part.judge(candidate.kernel, part.process(candidate.kernel, law), theta)
     return replace(candidate, largest_score=largest_score(candidate.marginal, sample))
 
@@ -214,7 +230,7 @@ def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
     fewest.
     """
 
-    def kind(candidate: Candidate) -> tuple[Kernel, int]:
+    def kind(candidate: Candidate) -> tuple[TaskKernel, int]:
         return candidate.kernel, candidate.structures
 
     known = [{kind(c) for c in table} for table in tables]

@@ -153,10 +153,15 @@ class Together:
         start: FloatArray,
         *,
         scout: bool = False,
+        restart: bool = True,
         watch: Watching = UNWATCHED,
     ) -> Fitted:
-        """Maximise the likelihood from a start; a scout takes a few steps only."""
-        limited = replace(self.request, restarts=0) if scout or self.settled else self.request
+        """Maximise the likelihood from a start, and from others around it if some were asked for.
+
+        A scout takes a few steps from the start only.
+        """
+        once = scout or self.settled or not restart
+        limited = replace(self.request, restarts=0) if once else self.request
         staged = in_stages(
             lambda theta, terms: self._objective(process, self._prepare(process, theta, terms)),
             start,

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xcopula.kernels.base import ConvolvedKernel, CrossProfile, Kernel
 from xcopula.kernels.checks import check_kernel
 from xcopula.kernels.matern import Matern
+from xcopula.kernels.nested import Nested, TaskKernel
 from xcopula.kernels.se import SquaredExponential
 
-__all__ = ["KERNELS", "ConvolvedKernel", "CrossProfile", "Kernel", "resolve_kernel"]
+__all__ = [
+    "KERNELS",
+    "ConvolvedKernel",
+    "CrossProfile",
+    "Kernel",
+    "KernelSpec",
+    "Nested",
+    "TaskKernel",
+    "resolve_kernel",
+    "resolve_kernels",
+]
+
+# What a user may give for a task: a list has a kernel for each structure.
+KernelSpec = str | Kernel | Nested | Sequence[str | Kernel]
 
 # A new family is a file beside these and a line here.
 KERNELS: dict[str, Kernel] = {
@@ -47,3 +63,21 @@ def resolve_kernel(spec: object) -> Kernel:
             f"{spec!r} has the name of another kernel, {kernel.name!r}. Give it another name."
         )
     return kernel
+
+
+def resolve_kernels(spec: object) -> TaskKernel:
+    """Return the kernel of a task, or the kernels of its structures that a list stands for.
+
+    Parameters
+    ----------
+    spec : str, Kernel or sequence of these
+        As in :func:`resolve_kernel`; a list has a kernel for each nested structure.
+    """
+    if not isinstance(spec, list | tuple):
+        return spec if isinstance(spec, Nested) else resolve_kernel(spec)
+    if not spec or "auto" in [each for each in spec if isinstance(each, str)]:
+        raise ValueError(
+            f"A list has the kernel of each nested structure, by name, found {list(spec)!r}. To "
+            "have them chosen give 'auto' in place of the list."
+        )
+    return Nested(tuple(map(resolve_kernel, spec)))

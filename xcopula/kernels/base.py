@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ConvolvedKernel", "CrossProfile", "FloatArray", "IntArray", "Kernel"]
+__all__ = [
+    "ConvolvedKernel",
+    "CrossProfile",
+    "FloatArray",
+    "IntArray",
+    "Kernel",
+    "half_distance",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -75,3 +83,10 @@ class ConvolvedKernel(Kernel, Protocol):
         r : ndarray (m,)
             Distances, up to where the longer of both kernels ends.
         """
+
+
+@functools.lru_cache(maxsize=64)  # by equality: see Kernel
+def half_distance(kernel: Kernel) -> float:
+    """Return the scaled distance at which half of the correlation is left, to a percent."""
+    x = kernel.reach * np.linspace(0.0, 1.0, 2001)[:-1] ** 4
+    return float(x[np.argmax(kernel.profile(x)[0] < 0.5)])

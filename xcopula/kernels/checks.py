@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from xcopula.kernels.base import FloatArray, Kernel
+from xcopula.kernels.base import FloatArray, Kernel, half_distance
 from xcopula.kernels.convolution import CrossProfile, cross_profile, known_spectra
 from xcopula.kernels.tables import CELLS, same_table
 
@@ -162,9 +162,7 @@ def _lattice(dimension: int) -> FloatArray:
 
 def _steps(kernel: Kernel) -> FloatArray:
     """Return lattice steps from half to three times the distance at which half is left."""
-    x = kernel.reach * np.linspace(0.0, 1.0, 2001)[:-1] ** 4
-    half = x[np.argmax(kernel.profile(x)[0] < 0.5)]
-    return np.asarray(half * np.array([0.5, 1.0, 1.5, 2.0, 3.0]))
+    return np.asarray(half_distance(kernel) * np.array([0.5, 1.0, 1.5, 2.0, 3.0]))
 
 
 def _on_lattice(

@@ -25,6 +25,7 @@ from xcopula.kernels.base import FloatArray, IntArray, Kernel
 from xcopula.kernels.checks import check_convolution, check_positive_definite
 from xcopula.kernels.correlation import correlation, correlation_pullback
 from xcopula.kernels.metric import InputGroup
+from xcopula.kernels.nested import Nested, TaskKernel, check_count, family
 from xcopula.kernels.tables import CELLS, cross_tables, same_table
 
 __all__ = ["COUPLINGS", "NOISES", "Contraction", "Covariance", "CovarianceState", "InputGroup"]
@@ -55,8 +56,9 @@ class Covariance:
 
     Attributes
     ----------
-    kernels : tuple of Kernel
-        One for each task; all the same where the coupling shares them.
+    kernels : tuple of Kernel or Nested
+        One for each task, or one for each of its structures; all tasks have the same where the
+        coupling shares them.
     groups : tuple of InputGroup
     coupling : {"convolution", "icm", "lmc"}
     structures : int
@@ -64,7 +66,7 @@ class Covariance:
     noise : {"correlated", "independent"}
     """
 
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[TaskKernel, ...]
     groups: tuple[InputGroup, ...]
     coupling: str = "convolution"
     structures: int = 1
@@ -88,17 +90,32 @@ class Covariance:
                 f"coupling={self.coupling!r} needs one kernel for all tasks, found {names}. "
                 "Give one kernel, or use coupling='convolution'."
             )
+        for each in self.kernels:
+            check_count(each, self.structures)
         for dimension in {g.size for g in self.groups}:
-            for kernel in self.kernels:
-                check_positive_definite(kernel, dimension)
-            if not self.shared:
-                for first, second in itertools.combinations(self.kernels, 2):
-                    check_convolution(first, second, dimension)
+            for tasks in self.families:
+                for kernel in tasks:
+                    check_positive_definite(kernel, dimension)
+                if not self.shared:
+                    for first, second in itertools.combinations(tasks, 2):
+                        check_convolution(first, second, dimension)
 
     @property
     def tasks(self) -> int:
         """Number of tasks."""
         return len(self.kernels)
+
+    @property
+    def families(self) -> tuple[tuple[Kernel, ...], ...]:
+        """The kernels of the tasks in each structure, or once where all structures have the same.
+
+        A file may claim any number of structures.
+        """
+        differ = any(isinstance(kernel, Nested) for kernel in self.kernels)
+        return tuple(
+            tuple(family(kernel, q) for kernel in self.kernels)
+            for q in range(self.structures if differ else 1)
+        )
 
     @property
     def columns(self) -> int:
@@ -278,7 +295,7 @@ class Covariance:
         sensitivities = np.zeros((len(pairs), CELLS + 1, 4))
         spans = np.empty(len(pairs))
         for k, (q, g, i, j) in enumerate(pairs):
-            first, second = self.kernels[i], self.kernels[j]
+            first, second = family(self.kernels[i], q), family(self.kernels[j], q)
             l1, l2 = lengths[q, g, i], lengths[q, g, j]
             spans[k] = max(first.reach * l1, second.reach * l2)
             if i == j:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.kernels import Kernel
+from xcopula.kernels import TaskKernel
 from xcopula.kernels.covariance import InputGroup
 from xcopula.marginals import Marginal
 from xcopula.model.extremes import EXTREME_SCORE
@@ -25,7 +25,7 @@ class Candidate:
 
     Attributes
     ----------
-    kernel : Kernel
+    kernel : Kernel or Nested
     marginal : Marginal
         At its fitted parameters.
     theta : ndarray
@@ -43,7 +43,7 @@ class Candidate:
         Columns of the inputs, with the directions of their metrics.
     """
 
-    kernel: Kernel
+    kernel: TaskKernel
     marginal: Marginal
     theta: FloatArray
     log_likelihood: float

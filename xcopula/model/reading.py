@@ -13,7 +13,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.errors import ModelFormatError
-from xcopula.kernels import KERNELS
+from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.axis import Axis
@@ -46,8 +46,19 @@ CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         *(Axis, Candidate, CoordinateGroup, CoordinateSystem, Covariance, Cycle, Design, Field),
-        *(Globe, Grouped, InputGroup, Label, Member, Origin, ParetoTail, Process, Projection),
-        *(Regression, ScoreTable, Share, Since, Student, Targets, Trial, Uncertainty, Variable),
+        *(Globe, Grouped, InputGroup, Label, Member, Nested, Origin, ParetoTail, Process),
+        *(
+            Projection,
+            Regression,
+            ScoreTable,
+            Share,
+            Since,
+            Student,
+            Targets,
+            Trial,
+            Uncertainty,
+            Variable,
+        ),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
     )
@@ -195,7 +206,7 @@ def _check(model: CopulaModel) -> None:
         and bool(np.isfinite(model.theta).all() and np.isfinite(model.prepared).all())
         and [tuple(law.fields) for law in model.process.marginals] == names
         and all(map(_is_whole, model.process.marginals))
-        and all(hasattr(kernel, "profile") for kernel in covariance.kernels)
+        and _has_kernels(covariance)
         and hasattr(model.solver, "condition")
         and not isinstance(model.solver, Method)
         and _is_placed(model.observations)
@@ -204,6 +215,10 @@ def _check(model: CopulaModel) -> None:
     if not whole:
         raise ModelFormatError("The parts of the model do not fit each other.")
     _ = model.parameters  # the covariance and the laws can be evaluated
+
+
+def _has_kernels(covariance: Covariance) -> bool:
+    return all(hasattr(kernel, "profile") for each in covariance.families for kernel in each)
 
 
 def _is_whole(law: Marginal) -> bool:
@@ -229,7 +244,7 @@ def _is_mixed(model: CopulaModel) -> bool:
         and [g.size for g in m.process.covariance.groups]
         == [g.size for g in model.process.covariance.groups]
         and all(map(_is_whole, m.process.marginals))
-        and all(hasattr(kernel, "profile") for kernel in m.process.covariance.kernels)
+        and _has_kernels(m.process.covariance)
         and m.thetas.shape == (m.weights.size, m.process.size)
         and m.prepared.shape == (m.process.size,)
         and bool(np.isfinite(m.thetas).all() and np.isfinite(m.prepared).all())

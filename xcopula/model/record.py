@@ -48,7 +48,9 @@ class CopulaModel(Predicting):
 
     Its arrays are read-only, also those that it computes on first use. With other data
     (:meth:`condition`, :meth:`with_only`) all that says how the fit went stays: the likelihood of
-    the data that the model holds is ``-model.objective(model.theta)[0]``.
+    the data that the model holds is ``-model.objective(model.theta)[0]``. A copy at other
+    parameters is ``dataclasses.replace(model, theta=theta, uncertainty=None, others=())``: what
+    shares its predictions was fitted with its own.
 
     Attributes
     ----------
@@ -100,6 +102,8 @@ class CopulaModel(Predicting):
     uncertainty: Uncertainty | None = None
 
     def __post_init__(self) -> None:
+        if self.uncertainty is not None:
+            self.uncertainty.check(self.theta)
         freeze([getattr(self, f.name) for f in fields(self)])
 
     @property

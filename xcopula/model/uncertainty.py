@@ -90,12 +90,29 @@ class Uncertainty:
         None for the fitted parameters alone.
     effective : float
         As how many draws of equal weight those of "laplace" count.
+    of : ndarray, optional
+        The model's parameters that this was made for; None in files that did not keep them.
     """
 
     kind: str
     reason: str
     members: tuple[Member, ...] = ()
     effective: float = 1.0
+    of: FloatArray | None = None
+
+    def check(self, theta: FloatArray) -> None:
+        """Refuse parameters that it was not made for: predictions would stay where they were.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.members and self.of is not None and not np.array_equal(self.of, theta):
+            raise ValueError(
+                "`theta` is not that of the model's mixture, whose predictions would not move with "
+                "it. Give `uncertainty=None, others=()` together with `theta`; then "
+                "`model.with_uncertainty('t')`, if you like, makes a mixture anew."
+            )
 
     def given(self, sample: Sample) -> Uncertainty:
         """Return it without draws under which a value of other data is impossible.
@@ -167,15 +184,19 @@ def account(model: CopulaModel, kind: str, wrap: Wrap | None = None) -> CopulaMo
     ValueError
         If there are too few values for "t", or "laplace" finds no optimum to go by.
     """
+    found: Uncertainty | None
     if kind == "plugin":
-        certain = _certain(model, "")
-        return model if certain is model.uncertainty else replace(model, uncertainty=certain)
-    if kind == "t":
-        return replace(model, uncertainty=_student(model, ""))
-    if kind == "laplace":
+        found = _certain(model, "")
+    elif kind == "t":
+        found = _student(model, "")
+    elif kind == "laplace":
         check_room(model.method, model.solver, model.observations.sample)
-        return replace(model, uncertainty=_laplace(model, "", wrap))
-    return replace(model, uncertainty=_chosen(model, wrap))
+        found = _laplace(model, "", wrap)
+    else:
+        found = _chosen(model, wrap)
+    if found is model.uncertainty:
+        return model
+    return replace(model, uncertainty=found and replace(found, of=model.theta))
 
 
 def _chosen(model: CopulaModel, wrap: Wrap | None) -> Uncertainty | None:
