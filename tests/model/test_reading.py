@@ -334,9 +334,9 @@ class TestSchema:
     def test_a_newer_one(self, model):
         """Says which version wrote it."""
         tree = to_tree(model)
-        tree.attrs |= {"schema": 2, "xcopula_version": "9.9"}
+        tree.attrs |= {"schema": 3, "xcopula_version": "9.9"}
         with pytest.raises(
-            ModelFormatError, match=r"schema 2, .* up to 1.* written by xcopula 9\.9"
+            ModelFormatError, match=r"schema 3, .* up to 2.* written by xcopula 9\.9"
         ):
             from_tree(tree, {})
 

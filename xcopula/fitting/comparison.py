@@ -10,11 +10,12 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import kolmogorov
 
-from xcopula.arguments import check_integer
+from xcopula.arguments import check_flag, check_integer
 from xcopula.fitting.alone import Alone, starting_law
 from xcopula.fitting.directions import input_groups
 from xcopula.fitting.request import as_names, check_structures
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
+from xcopula.labels.censoring import Censored, rules_of
 from xcopula.labels.coordinates import Coords
 from xcopula.labels.observations import observe
 from xcopula.labels.variables import Data
@@ -48,12 +49,14 @@ def compare(
     solver: str | Solver = "auto",
     structures: int = 1,
     ard: bool | Sequence[str] = False,
+    censored: Censored = "auto",
+    replicates: bool = False,
 ) -> xr.Dataset:
     """Fit every kernel with every marginal law to each variable alone.
 
     Parameters
     ----------
-    data, coords, solver, structures, ard
+    data, coords, solver, structures, ard, censored, replicates
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
@@ -74,7 +77,14 @@ def compare(
     families = [resolve_kernel(k) for k in _several("kernels", kernels)]
     laws = [_constant(resolve_marginal(m)) for m in _several("marginals", marginals)]
     structures, asked = check_integer("structures", structures, least=1), resolve_solver(solver)
-    observations = observe(data, names, coords, ard=ard)
+    observations = observe(
+        data,
+        names,
+        coords,
+        ard=ard,
+        censored=rules_of(censored, names),
+        replicates=check_flag("replicates", replicates),
+    )
     check_structures(observations, structures)
     groups = input_groups(observations)
     shape = (len(names), len(families), len(laws))

@@ -18,6 +18,7 @@ import numpy as np
 from xcopula.arguments import check_flag
 from xcopula.errors import CostError
 from xcopula.labels.additions import join, read_new, renumber, select
+from xcopula.labels.censoring import AUTO, Censored
 from xcopula.labels.observations import Observations
 from xcopula.labels.rows import Rows
 from xcopula.labels.variables import Data
@@ -55,10 +56,12 @@ class Since(NamedTuple):
     replaced: int = 0
 
 
-def condition(model: CopulaModel, new: Data, *, replacing: bool) -> CopulaModel:
+def condition(
+    model: CopulaModel, new: Data, *, replacing: bool, censored: Censored = AUTO
+) -> CopulaModel:
     """Return a model with more observations; see :meth:`CopulaModel.condition`."""
     replacing = check_flag("replace", replacing)
-    found = read_new(new, model.observations, same_date=True)
+    found = read_new(new, model.observations, same_date=True, censored=censored)
     _check_values(model, found.rows)
     joined = join(model.observations, found, replacing=replacing)
     before = _since(model)
@@ -69,9 +72,9 @@ def condition(model: CopulaModel, new: Data, *, replacing: bool) -> CopulaModel:
     return _with(model, joined.observations, since)
 
 
-def with_only(model: CopulaModel, data: Data) -> CopulaModel:
+def with_only(model: CopulaModel, data: Data, *, censored: Censored = AUTO) -> CopulaModel:
     """Return a model with other observations alone; see :meth:`CopulaModel.with_only`."""
-    found = read_new(data, model.observations, same_date=False)
+    found = read_new(data, model.observations, same_date=False, censored=censored)
     _check_values(model, found.rows)
     since = Since(_since(model).fitted, other=True)
     return _with(model, renumber(model.observations, found), since)

@@ -183,11 +183,15 @@ class Sample:
     def sites_at(self, inputs: FloatArray) -> IntArray:
         """Return the numbers (m,) of the sites that stand at inputs (d, m); -1 for none."""
         sites, _ = number_sites(self.inputs, np.full(len(self.inputs), _SAME_SITE))
-        # The first observation at each place tells the number that the sample gives it.
+        # The observations at a place tell the number that the sample gives it; replicates, which
+        # have several, stand at none.
         own = sites.find(self.inputs)
-        _, first = np.unique(own, return_index=True)
+        least = np.full(own.max() + 1, np.iinfo(np.int64).max)
+        most = np.full(own.max() + 1, NO_SITE, np.int64)
+        np.minimum.at(least, own, self.sites)
+        np.maximum.at(most, own, self.sites)
         found = sites.find(inputs)
-        return np.where(found >= 0, self.sites[first[found]], NO_SITE)
+        return np.where((found >= 0) & (least == most)[found], most[found], NO_SITE)
 
     def select(self, tasks: Sequence[int]) -> Sample:
         """Return the sample of some tasks, in that order."""
