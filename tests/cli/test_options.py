@@ -42,6 +42,7 @@ def test_every_option():
         *("--noise", "independent", "--optimizer", "cg", "--ard", "space"),
         *("--uncertainty", "laplace"),
         *("--anisotropy", "space", "--anisotropy", "other"),
+        *("--censored", "Cd=0.2", "--censored", "Ni=:upper", "--replicates"),
         *("--thin", "x=2", "--max-hours", "none", "--restarts", "0", "--seed", "5"),
     )
     assert found.names == ["Cd", "Ni", "Zn"]
@@ -60,6 +61,8 @@ def test_every_option():
         "ard": ["space"],
         "uncertainty": "laplace",
         "anisotropy": ["space", "other"],
+        "censored": {"Cd": 0.2, "Ni": (None, "upper")},
+        "replicates": True,
         "thin": {"x": 2},
         "max_hours": None,
         "restarts": 0,
@@ -71,6 +74,9 @@ def test_every_option():
     assert asked("--primary", "Cd", "--structures", "auto").options == {"structures": "auto"}
     for word, meaning in (("auto", "auto"), ("yes", True), ("no", False), ("space", ["space"])):
         assert asked("--primary", "Cd", "--anisotropy", word).options == {"anisotropy": meaning}
+    for word, meaning in (("none", None), ("auto", "auto"), ("Cd=none", {"Cd": None})):
+        assert asked("--primary", "Cd", "--censored", word).options == {"censored": meaning}
+    assert asked("--primary", "Cd", "--censored", "Cd=late").flags == ["late"]
     assert asked("--primary", "Cd", "--max-hours", "2.5").options == {"max_hours": 2.5}
 
 

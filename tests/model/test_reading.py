@@ -61,6 +61,7 @@ class TestClasses:
                 "Process",
                 "Projection",
                 "Regression",
+                "Rule",
                 "ScoreTable",
                 "Share",
                 "Since",

@@ -154,7 +154,7 @@ class TestData:
 def test_what_is_made_again_is_known():
     """A new field of these must be written, or made again when a model is read."""
     assert [f.name for f in dataclasses.fields(Sample)] == [
-        *("inputs", "offsets", "values", "sites", "covariates")
+        *("inputs", "offsets", "values", "sites", "covariates", "limits")
     ]
     assert [f.name for f in dataclasses.fields(Sites)] == ["places", "numbers", "tolerance"]
     assert {"positions", "sites", "sample"} <= {f.name for f in dataclasses.fields(Observations)}

@@ -27,6 +27,7 @@ from xcopula.labels.rows import (
     find_beside,
     read_rows,
     refuse_duplicates,
+    warn_of_copies,
 )
 from xcopula.labels.sites import find_sites, tell_apart
 from xcopula.labels.variables import Data, Laws, pick, wanted, with_fields, without_idle
@@ -310,6 +311,8 @@ def number(
     for variable, own, r in zip(variables, numbers, rows, strict=True):
         if r.specimens is None:
             refuse_duplicates(variable.name, own, r.positions, system)
+        else:
+            warn_of_copies(variable.name, own, r.values)
     return Observations.of(tuple(variables), system, rows, sites, numbers)
 
 

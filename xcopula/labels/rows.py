@@ -16,6 +16,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.entries import Entries
 from xcopula.labels.fields import Field, find_fields
 from xcopula.labels.origin import Origin, take_origins
+from xcopula.warn import warn_user
 
 __all__ = [
     "FEWEST",
@@ -27,6 +28,7 @@ __all__ = [
     "place_of",
     "read_rows",
     "refuse_duplicates",
+    "warn_of_copies",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -283,6 +285,18 @@ def refuse_duplicates(
             f"{shown}). A site has one value: add the coordinate that tells them apart, such as "
             "time, or average them, with `groupby(...).mean()` say. If they are several "
             "measurements of one thing, pass `replicates=True`."
+        )
+
+
+def warn_of_copies(name: str, sites: IntArray, values: FloatArray) -> None:
+    """Warn where every replicate of a variable is a copy: rows may have been given twice."""
+    places, counts = np.unique(sites, return_counts=True)
+    different = np.unique(np.stack([sites, values]), axis=1).shape[1]
+    if different == places.size < values.size:
+        warn_user(
+            f"Variable {name!r} has several values at {(counts > 1).sum()} of its sites, which "
+            "are the same at each of them: the nugget will be next to nothing. If rows were given "
+            "twice, keep each once, with `ds.drop_duplicates(...)` say."
         )
 
 

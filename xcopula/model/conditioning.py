@@ -24,6 +24,7 @@ from xcopula.labels.rows import Rows
 from xcopula.labels.variables import Data
 from xcopula.marginals import check_scores
 from xcopula.model.extremes import warn_of_extreme
+from xcopula.model.intervals import check_method, refuse_outside
 from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
 if TYPE_CHECKING:
@@ -126,7 +127,14 @@ def _check_memory(model: CopulaModel, sizes: Sequence[int]) -> None:
 def _check_values(model: CopulaModel, rows: Mapping[int, Rows]) -> None:
     """Refuse values outside the support of their law, and warn of those at its far ends."""
     for task, own in rows.items():
-        law, name = model.marginals[task].at(own.covariates), model.tasks[task]
-        law.check_support(own.values, name)
-        check_scores(law, own.values, name)
-        warn_of_extreme(name, law, own.values, law.to_normal(own.values))
+        lower, upper = own.both_limits
+        exact, name = own.take(np.flatnonzero(lower == upper)), model.tasks[task]
+        check_method(model.method, int((lower < upper).sum()), name)
+        every = model.marginals[task].at(own.covariates)
+        refuse_outside(name, every, (lower, upper), *every.ends())
+        if not exact.values.size:
+            continue
+        law = model.marginals[task].at(exact.covariates)
+        law.check_support(exact.values, name)
+        check_scores(law, exact.values, name)
+        warn_of_extreme(name, law, exact.values, law.to_normal(exact.values))
