@@ -257,7 +257,8 @@ def settle_values(
     ends = np.where(np.isfinite(upper), upper, lower)
     values = np.where(interval & np.isinf(values), ends, values)
     inside = np.clip(values, lower, upper)
-    outside = np.flatnonzero(np.abs(values - inside) > _ROUNDING * np.abs(inside))
+    with np.errstate(invalid="ignore"):  # an infinite value is refused elsewhere
+        outside = np.flatnonzero(np.abs(values - inside) > _ROUNDING * np.abs(inside))
     if outside.size:
         k = outside[0]
         raise ValueError(
