@@ -171,10 +171,9 @@ class Asked:
     def check_signs(self, dataset: Any) -> None:
         """Refuse to tell limits in another way where a table has cells such as "<0.2"."""
         censored = self.options.get("censored")
-        for name in censored if isinstance(censored, dict) else ():
-            beside = f"{name}_qualifier"
-            signed = name in dataset and dataset[name].attrs.get("ancillary_variables") == beside
-            if signed and beside not in self.flags and censored[name] not in ("auto", None):
+        for name, way in censored.items() if isinstance(censored, dict) else ():
+            told = dataset[name].attrs.get("ancillary_variables", "") if name in dataset else ""
+            if told.startswith(f"{name}_qualifier") and way not in ("auto", None, told):
                 raise click.UsageError(
                     f"Column {name!r} has cells such as <0.2, which tell limits themselves. Leave "
                     f"--censored {name}=... out, or write numbers in all of its cells."
