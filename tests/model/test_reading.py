@@ -388,3 +388,36 @@ class TestMixtures:
         strange = dataclasses.replace(model, uncertainty=Uncertainty("t", "", (member,)))
         with pytest.raises(ModelFormatError, match="do not fit each other"):
             from_tree(to_tree(strange), {})
+
+
+class TestLimits:
+    @pytest.fixture(scope="class")
+    def limited(self, sites):
+        """A model with limits and numbers of specimens."""
+        options = QUICK | {"marginals": "lognormal", "censored": {"metal": 1.0}}
+        return xcopula.fit(sites, "metal", replicates=True, **options)
+
+    def test_they_are_read(self, limited):
+        """What the tests below change is there."""
+        again = from_tree(tampered(limited, lambda state: None), {})
+        np.testing.assert_array_equal(
+            again.observations.sample.limits, limited.observations.sample.limits
+        )
+        np.testing.assert_array_equal(again.observations.specimens, limited.observations.specimens)
+
+    def test_values_outside_them(self, limited):
+        """Lower and upper limits are not swapped."""
+        refused(
+            limited,
+            lambda state: state["observations"]["rows"][0]["limits"].reverse(),
+            "values of a variable must lie between their limits",
+        )
+
+    def test_specimens_are_whole_numbers(self, limited):
+        """One for each value."""
+
+        def change(state):
+            rows = state["observations"]["rows"][0]
+            rows["specimens"] = rows["values"]
+
+        refused(limited, change, "Specimens must be whole numbers")

@@ -97,11 +97,12 @@ def _with(model: CopulaModel, observations: Observations, since: Since) -> Copul
     method = model.method.renumbered(observations.sample.sites_at)
     sample = observations.sample
     found = model.uncertainty and model.uncertainty.given(sample)
-    # Whoever finds a new value impossible has no share any more.
+    # Whoever finds a new value impossible has no share any more; an interval is not one value.
+    exact = ~sample.is_interval
     others = tuple(
         share
         for share in model.others
-        if np.isfinite(share.process.scores(share.theta, sample)).all()
+        if np.isfinite(share.process.scores(share.theta, sample)[exact]).all()
     )
     return dataclasses.replace(
         model,
