@@ -390,13 +390,14 @@ class TestMixtures:
             from_tree(to_tree(strange), {})
 
 
-class TestLimits:
-    @pytest.fixture(scope="class")
-    def limited(self, sites):
-        """A model with limits and numbers of specimens."""
-        options = QUICK | {"marginals": "lognormal", "censored": {"metal": 1.0}}
-        return xcopula.fit(sites, "metal", replicates=True, **options)
+@pytest.fixture(scope="module")
+def limited(sites):
+    """A model with limits and numbers of specimens."""
+    options = QUICK | {"marginals": "lognormal", "censored": {"metal": 1.0}}
+    return xcopula.fit(sites, "metal", replicates=True, **options)
 
+
+class TestLimits:
     def test_they_are_read(self, limited):
         """What the tests below change is there."""
         again = from_tree(tampered(limited, lambda state: None), {})
