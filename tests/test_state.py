@@ -59,6 +59,8 @@ WITHOUT_STATE = {
     "xcopula.labels.entries.Entries": "a variable while it is read",
     "xcopula.labels.entries.Unread": "a variable before it is read",
     "xcopula.labels.entries._Part": "what one chunk of a variable holds",
+    "xcopula.labels.flags.Flags": "what flags mean while they are read",
+    "xcopula.labels.flags.Beside": "flags and detection limits while they are looked for",
     "xcopula.labels.additions.Joined": "old and new data while they are joined",
     "xcopula.labels.additions.New": "new data while they are read",
     "xcopula.labels.rows.Rows": "a variable while it is read",

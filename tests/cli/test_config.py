@@ -26,6 +26,10 @@ warmth = {by = "time.month"}
 
 [kernels]
 rain = "matern32"
+
+[censored]
+rain = ["", "most"]
+warmth = "none"
 """
 
 
@@ -56,7 +60,9 @@ def test_every_kind_of_option(config):
             "warmth": xcopula.by("time.month"),
         },
         "kernels": {"rain": "matern32"},
+        "censored": {"rain": (None, "most"), "warmth": None},
     }
+    assert read_config(config("censored = 'none'")) == {"censored": None}
 
 
 def test_one_for_all(config):

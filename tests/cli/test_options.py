@@ -42,6 +42,7 @@ def test_every_option():
         *("--noise", "independent", "--optimizer", "cg", "--ard", "space"),
         *("--uncertainty", "laplace"),
         *("--anisotropy", "space", "--anisotropy", "other"),
+        *("--censored", "Cd=0.2", "--censored", "Ni=:upper", "--replicates"),
         *("--thin", "x=2", "--max-hours", "none", "--restarts", "0", "--seed", "5"),
     )
     assert found.names == ["Cd", "Ni", "Zn"]
@@ -60,6 +61,8 @@ def test_every_option():
         "ard": ["space"],
         "uncertainty": "laplace",
         "anisotropy": ["space", "other"],
+        "censored": {"Cd": 0.2, "Ni": (None, "upper")},
+        "replicates": True,
         "thin": {"x": 2},
         "max_hours": None,
         "restarts": 0,
@@ -77,6 +80,9 @@ def test_every_option():
     ):
         words = [word for each in given for word in ("--kernel", each)]
         assert asked("--primary", "Cd", *words).options == {"kernels": kernels}
+    for word, meaning in (("none", None), ("auto", "auto"), ("Cd=none", {"Cd": None})):
+        assert asked("--primary", "Cd", "--censored", word).options == {"censored": meaning}
+    assert asked("--primary", "Cd", "--censored", "Cd=late").flags == ["late"]
     assert asked("--primary", "Cd", "--max-hours", "2.5").options == {"max_hours": 2.5}
 
 

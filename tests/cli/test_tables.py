@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from xcopula.cli.tables import read_table
+from xcopula.labels.flags import read_flags
 
 
 @pytest.fixture
@@ -80,8 +81,8 @@ def test_time_zones_are_universal_time(table):
     ("text", "message"),
     [
         (
-            "# lab\nx,y,Cd\n1,2,3\n\n3,4,<0.5\n",
-            r"line 5: column 'Cd' must hold numbers, found '<0.5'",
+            "# lab\nx,y,Cd\n1,2,3\n\n3,4,<LOD\n",
+            r"line 5: column 'Cd' must hold numbers, found '<LOD'",
         ),
         (
             "x,y,Cd\n1,2,3\n3,north,4\n",
@@ -110,3 +111,36 @@ def test_other_encodings_and_unknown_columns(table):
         read_table(table("größe,y\n1,2\n", encoding="latin-1"))
     with pytest.raises(KeyError, match="no column 'lon'; it has \\['x', 'y'\\]"):
         read_table(table("x,y\n1,2\n"), ["lon"])
+
+
+class TestLimits:
+    def test_signs_are_flags(self, table):
+        """What is below or above a number is that number, flagged by the CF conventions."""
+        text = "x,y,Cd,Cd_qualifier\n1,2,<0.2,a\n2,3,0.7,b\n3,4,> 50,c\n4,5,,d\n5,6,<= .5,e\n"
+        found = read_table(table(text), numbers=["Cd"])
+        np.testing.assert_array_equal(found["Cd"], [0.2, 0.7, 50.0, np.nan, 0.5])
+        beside = found["Cd"].attrs["ancillary_variables"]
+        assert beside == "Cd_qualifier_"  # the table has the first name
+        np.testing.assert_array_equal(found[beside], [1, 0, 2, 0, 1])
+        below, above = read_flags(found[beside], "")
+        np.testing.assert_array_equal(below.values, [True, False, False, False, True])
+        np.testing.assert_array_equal(above.values, [False, False, True, False, False])
+
+    def test_decimal_commas(self, table):
+        """As in the rest of such a table."""
+        found = read_table(table("x;y;Cd\n1;2;<0,2\n2;3;1,5\n"), numbers=["Cd"])
+        np.testing.assert_array_equal(found["Cd"], [0.2, 1.5])
+
+    def test_a_table_without_signs_has_no_flags(self, table):
+        """Nothing stands beside its numbers."""
+        found = read_table(table(PLAIN), numbers=["Cd"])
+        assert found["Cd"].attrs == {}
+        assert "Cd_qualifier" not in found
+
+    def test_yes_and_no(self, table):
+        """Columns that flag limits are boolean; empty is no."""
+        text = "x,y,Cd,low\n1,2,1,yes\n2,3,2,\n3,4,3,0\n4,5,4,True\n"
+        found = read_table(table(text), numbers=["Cd"], flags=["low"])
+        np.testing.assert_array_equal(found["low"], [True, False, False, True])
+        with pytest.raises(ValueError, match=r"line 3: column 'low' must say which.*'perhaps'"):
+            read_table(table(text.replace("2,3,2,", "2,3,2,perhaps")), flags=["low"])

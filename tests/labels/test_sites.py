@@ -11,7 +11,7 @@ from sources import EAST, NORTH
 
 from xcopula.labels.coordinates import find_coordinates
 from xcopula.labels.observations import observe
-from xcopula.labels.sites import find_sites
+from xcopula.labels.sites import find_sites, tell_apart
 
 UP = {"standard_name": "altitude", "units": "m"}
 SIZE = 50
@@ -242,3 +242,28 @@ class TestAgainstAllPairs:
         }
         assert together == {(2 * j, j) for j in range(SIZE // 2)}
         assert (sites.tolerance > 0.0).all()
+
+
+class TestTellApart:
+    def test_replicates_have_numbers_of_their_own(self):
+        """So has what was measured with them; what was not keeps the site's."""
+        sites = [np.array([0, 1, 1, 2]), np.array([1, 1, 2, 0])]
+        measured = [np.array([0, 1, 2, 3]), np.array([2, 7, 3, 0])]
+        first, second = tell_apart(sites, measured)
+        assert first[[0, 3]].tolist() == [0, 2]
+        assert second[[2, 3]].tolist() == [2, 0]
+        assert first[2] == second[0]
+        assert len({first[1], first[2], second[1], 0, 1, 2}) == 6
+
+    def test_one_value_at_each_site(self):
+        """Nothing changes, whatever was measured together."""
+        sites = [np.array([0, 1]), np.array([1, 0])]
+        for left, right in zip(tell_apart(sites, [np.arange(2)] * 2), sites, strict=True):
+            np.testing.assert_array_equal(left, right)
+
+    def test_another_variable_may_stand_at_the_site(self):
+        """One value of another table keeps the number that targets there have."""
+        sites = [np.array([4, 4]), np.array([4])]
+        first, second = tell_apart(sites, [np.array([0, 1]), np.array([9])])
+        assert second.tolist() == [4]
+        assert 4 not in first

@@ -61,6 +61,7 @@ class TestClasses:
                 "Process",
                 "Projection",
                 "Regression",
+                "Rule",
                 "ScoreTable",
                 "Share",
                 "Since",
@@ -334,9 +335,9 @@ class TestSchema:
     def test_a_newer_one(self, model):
         """Says which version wrote it."""
         tree = to_tree(model)
-        tree.attrs |= {"schema": 2, "xcopula_version": "9.9"}
+        tree.attrs |= {"schema": 3, "xcopula_version": "9.9"}
         with pytest.raises(
-            ModelFormatError, match=r"schema 2, .* up to 1.* written by xcopula 9\.9"
+            ModelFormatError, match=r"schema 3, .* up to 2.* written by xcopula 9\.9"
         ):
             from_tree(tree, {})
 
@@ -387,3 +388,37 @@ class TestMixtures:
         strange = dataclasses.replace(model, uncertainty=Uncertainty("t", "", (member,)))
         with pytest.raises(ModelFormatError, match="do not fit each other"):
             from_tree(to_tree(strange), {})
+
+
+@pytest.fixture(scope="module")
+def limited(sites):
+    """A model with limits and numbers of specimens."""
+    options = QUICK | {"marginals": "lognormal", "censored": {"metal": 1.0}}
+    return xcopula.fit(sites, "metal", replicates=True, **options)
+
+
+class TestLimits:
+    def test_they_are_read(self, limited):
+        """What the tests below change is there."""
+        again = from_tree(tampered(limited, lambda state: None), {})
+        np.testing.assert_array_equal(
+            again.observations.sample.limits, limited.observations.sample.limits
+        )
+        np.testing.assert_array_equal(again.observations.specimens, limited.observations.specimens)
+
+    def test_values_outside_them(self, limited):
+        """Lower and upper limits are not swapped."""
+        refused(
+            limited,
+            lambda state: state["observations"]["rows"][0]["limits"].reverse(),
+            "values of a variable must lie between their limits",
+        )
+
+    def test_specimens_are_whole_numbers(self, limited):
+        """One for each value."""
+
+        def change(state):
+            rows = state["observations"]["rows"][0]
+            rows["specimens"] = rows["values"]
+
+        refused(limited, change, "Specimens must be whole numbers")

@@ -67,7 +67,7 @@ class TestGroups:
         attrs = triple.to_datatree().attrs
         assert attrs["title"] == "Copula process of metal with proxy, other"
         assert attrs["format"] == "xcopula model"
-        assert attrs["schema"] == 1
+        assert attrs["schema"] == 2
         assert attrs["log_likelihood"] == triple.log_likelihood
         assert attrs["converged"] == int(triple.converged)
         assert (attrs["method"], attrs["solver"]) == ("transductive", "exact")
@@ -154,7 +154,7 @@ class TestData:
 def test_what_is_made_again_is_known():
     """A new field of these must be written, or made again when a model is read."""
     assert [f.name for f in dataclasses.fields(Sample)] == [
-        *("inputs", "offsets", "values", "sites", "covariates")
+        *("inputs", "offsets", "values", "sites", "covariates", "limits")
     ]
     assert [f.name for f in dataclasses.fields(Sites)] == ["places", "numbers", "tolerance"]
     assert {"positions", "sites", "sample"} <= {f.name for f in dataclasses.fields(Observations)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import reference
@@ -195,3 +197,33 @@ class TestCovariates:
         message = r"tasks have \[4, 3, 5\] observations, the covariates have shapes \[\("
         with pytest.raises(ValueError, match=message):
             Sample.of(INPUTS, VALUES, wrong)
+
+
+class TestLimits:
+    def test_follow_their_observations(self):
+        """Tasks that are selected and observations that are taken keep their own limits."""
+        ends = [np.stack([v, v]) for v in VALUES]
+        ends[1][0, 1], ends[2][1, 4] = -np.inf, np.inf
+        sample = Sample.of(INPUTS, VALUES, limits=ends)
+        np.testing.assert_array_equal(np.flatnonzero(sample.is_interval), [5, 11])
+        part = sample.select([2, 1])
+        np.testing.assert_array_equal(np.flatnonzero(part.is_interval), [4, 6])
+        np.testing.assert_array_equal(part.limits_of(0), ends[2])
+        few = sample.take(np.array([0, 5, 6, 11]))
+        np.testing.assert_array_equal(few.is_interval, [False, True, False, True])
+        np.testing.assert_array_equal(few.limits_of(1), ends[1][:, 1:])
+
+    def test_are_dropped_where_no_value_is_an_interval(self, sample):
+        """A sample of numbers has none, and its values are their own limits."""
+        plain = Sample.of(INPUTS, VALUES, limits=[np.stack([v, v]) for v in VALUES])
+        assert plain.limits is None
+        assert not plain.is_interval.any()
+        np.testing.assert_array_equal(sample.limits_of(1), [VALUES[1], VALUES[1]])
+        ends = [np.stack([v, v]) for v in VALUES]
+        ends[2][1, 4] = np.inf
+        assert Sample.of(INPUTS, VALUES, limits=ends).select([0, 1]).limits is None
+
+    def test_need_two_for_each_observation(self, sample):
+        """Limits of another shape are refused."""
+        with pytest.raises(ValueError, match=r"needs two limits.*12 observations"):
+            dataclasses.replace(sample, limits=np.zeros((2, 3)))

@@ -18,9 +18,16 @@ __all__ = ["condition"]
 @click.option(
     "--replace", is_flag=True, help="New values take the place of old ones at their site."
 )
+@click.option(
+    "--as-stored",
+    is_flag=True,
+    help="Take all new values as they are stored. Else limits are told as in the fit.",
+)
 @output_option("The model with the new observations.")
 @overwrite_option
-def condition(model: Path, new: Path, replace: bool, output: Path, overwrite: bool) -> None:
+def condition(
+    model: Path, new: Path, replace: bool, as_stored: bool, output: Path, overwrite: bool
+) -> None:
     """Add the observations of NEW to MODEL: yesterday's model, today's hour.
 
     Parameters and laws stay as they were fitted. NEW has values of any of the model's variables.
@@ -32,8 +39,9 @@ def condition(model: Path, new: Path, replace: bool, output: Path, overwrite: bo
     """
     check_output(output, overwrite=overwrite)
     fitted = read_model(model)
-    data = read_data(new, numbers=fitted.tasks, known=fitted.coordinates.names)
-    updated = fitted.condition(data, replace=replace)
+    flags = [p for v in fitted.variables if v.censored.kind == "flag" for p in v.censored.parts]
+    data = read_data(new, numbers=fitted.tasks, known=fitted.coordinates.names, flags=flags)
+    updated = fitted.condition(data, replace=replace, censored=None if as_stored else "auto")
     updated.save(output, overwrite=overwrite)
     before, after = (m.observations.sample.size for m in (fitted, updated))
     click.echo(f"The model had {before} observations and has {after}.")

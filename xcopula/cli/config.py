@@ -9,7 +9,15 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["named_coordinates", "parse_hours", "parse_law", "read_config"]
+__all__ = [
+    "as_number",
+    "named_coordinates",
+    "parse_censored",
+    "parse_hours",
+    "parse_law",
+    "parse_limits",
+    "read_config",
+]
 
 # What a file cannot say of a fit.
 _NOT_HERE = ("compute", "callback", "progress")
@@ -37,6 +45,7 @@ def read_config(path: Path) -> dict[str, Any]:
     readers = {
         "coords": _coords,
         "marginals": _marginals,
+        "censored": parse_censored,
         "method": _method,
         "solver": _solver,
         "max_hours": parse_hours,
@@ -60,6 +69,28 @@ def _check_keys(found: Collection[str], known: Collection[str], what: str) -> No
 def parse_hours(given: Any) -> Any:
     """Return a number of hours, or None for "none": TOML has no word for it."""
     return None if given == "none" else given
+
+
+def parse_censored(given: Any) -> Any:
+    """Return which values are limits, by variable: TOML has no None, "none" stands for it."""
+    if isinstance(given, Mapping):
+        return {name: parse_limits(each) for name, each in given.items()}
+    return None if given == "none" else given
+
+
+def parse_limits(given: Any) -> Any:
+    """Return the limits of a variable; an empty side of a pair is open."""
+    if isinstance(given, list):
+        return tuple(None if side in ("", "none") else side for side in given)
+    return None if given == "none" else given
+
+
+def as_number(text: str) -> Any:
+    """Return a number that was written as text, and any other text as it is."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def parse_law(given: Any) -> Any:

@@ -35,7 +35,7 @@ def fit(
     """Fit a model to DATA: a NetCDF file, a Zarr store or a table of text (.csv).
 
     In a table a row is a measurement and a column a variable or a coordinate. Empty cells are gaps.
-    Dates are written as 2024-05-31.
+    Dates are written as 2024-05-31. "<0.2" is a value below 0.2, and ">50" one above 50.
 
     \b
     Examples:
@@ -45,7 +45,8 @@ def fit(
     """
     check_output(output, overwrite=overwrite)
     asked = Asked.of(config, given)
-    dataset = read_data(data, asked.coordinates, asked.names)
+    dataset = read_data(data, asked.coordinates, asked.names, flags=asked.flags)
+    asked.check_signs(dataset)
 
     import xcopula
 

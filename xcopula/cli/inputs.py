@@ -31,6 +31,7 @@ def read_data(
     coords: Collection[str] = (),
     numbers: Collection[str] = (),
     known: Collection[str] = (),
+    flags: Collection[str] = (),
 ) -> xr.Dataset:
     """Read a Dataset; see :func:`xcopula.cli.tables.read_table` for the other arguments.
 
@@ -43,7 +44,7 @@ def read_data(
     """
     _check_there(path)
     if path.suffix in tables.ENDINGS:
-        return tables.read_table(path, coords, numbers, known)
+        return tables.read_table(path, coords, numbers, known, flags)
     with _opened(path) as dataset:
         if _holds_model(dataset):
             raise ValueError(f"{path} is a model. Give a file of data here.")

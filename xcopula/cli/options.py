@@ -84,6 +84,20 @@ _OPTIONS = (
         "coordinates, such as space, in which they do; repeatable.",
     ),
     click.option(
+        "--censored",
+        metavar="NAME=WHAT",
+        multiple=True,
+        help="Which values of a variable are limits: a number (values at or below it are below "
+        "it), a column that flags upper limits, LOWER:UPPER of columns or numbers (an empty side "
+        "is open), auto, or none. Repeatable; none alone is for all variables.",
+    ),
+    click.option(
+        "--replicates",
+        is_flag=True,
+        default=None,
+        help="A site may have several values of a variable: they differ by the nugget.",
+    ),
+    click.option(
         "--thin", metavar="[DIM=]N", multiple=True, help="Use every N-th entry; repeatable."
     ),
     click.option(
@@ -149,6 +163,24 @@ class Asked:
         return config.named_coordinates(self.options.get("coords"))
 
     @property
+    def flags(self) -> list[str]:
+        """Names of the variables that flag limits."""
+        censored = self.options.get("censored")
+        given = censored.values() if isinstance(censored, dict) else ()
+        return [name for name in given if isinstance(name, str) and name != "auto"]
+
+    def check_signs(self, dataset: Any) -> None:
+        """Refuse to tell limits in another way where a table has cells such as "<0.2"."""
+        censored = self.options.get("censored")
+        for name, way in censored.items() if isinstance(censored, dict) else ():
+            told = dataset[name].attrs.get("ancillary_variables", "") if name in dataset else ""
+            if told.startswith(f"{name}_qualifier") and way not in ("auto", None, told):
+                raise click.UsageError(
+                    f"Column {name!r} has cells such as <0.2, which tell limits themselves. Leave "
+                    f"--censored {name}=... out, or write numbers in all of its cells."
+                )
+
+    @property
     def names(self) -> list[str]:
         """Names of the variables."""
         return [self.primary, *self.secondary]
@@ -191,10 +223,25 @@ def _anisotropy(given: Sequence[str]) -> Any:
     return words[given[0]] if len(given) == 1 and given[0] in words else list(given)
 
 
+def _censored(given: Sequence[str]) -> Any:
+    """Return what tells limits of each variable, or of all if it is one word."""
+    if len(given) == 1 and "=" not in given[0]:
+        return config.parse_censored(given[0])
+    pairs = (split(text, "--censored") for text in given)
+    return {name: config.parse_limits(_sides(value)) for name, value in pairs}
+
+
+def _sides(text: str) -> Any:
+    """Return the two sides of LOWER:UPPER, or what stands alone; numbers as numbers."""
+    parts = [config.as_number(part.strip()) for part in text.split(":")]
+    return parts[0] if len(parts) == 1 else parts
+
+
 _READERS: dict[str, Callable[[Any], Any]] = {
     "marginals": lambda given: _by_name(given, "--marginal", config.parse_law),
     "kernels": lambda given: _by_name(given, "--kernel", _kernels),
     "anisotropy": _anisotropy,
+    "censored": _censored,
     "thin": lambda given: numbers_by_name(given, "--thin", int),
     "max_hours": config.parse_hours,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,14 @@ __all__ = ["ENDINGS", "read_table"]
 ENDINGS = (".csv", ".tsv", ".txt")
 
 _ROW = "row"
+# What stands before a number that is a limit, and what is written beside the column for it.
+_SIGNED = re.compile(r"^\s*([<>]=?|[≤≥])\s*(?=[-+.\d])")
+_SIGNS = {"<": 1, "≤": 1, ">": 2, "≥": 2}
+_QUALIFIER = {
+    "flag_values": np.array([0, 1, 2], np.int8),
+    "flag_meanings": "measured below_detection_limit above_range",
+}
+_YES, _NO = ("1", "1.0", "true", "yes", "y", "t", "<"), ("0", "0.0", "false", "no", "n", "f", "")
 # Roles of columns that are coordinates without being named. A height is one only if it is named.
 _ROLES = ("longitude", "latitude", "x", "y", "time")
 # Names of the axes of a grid that a table does not have; nickel is not one of them.
@@ -29,12 +38,14 @@ def read_table(
     coords: Collection[str] = (),
     numbers: Collection[str] = (),
     known: Collection[str] = (),
+    flags: Collection[str] = (),
 ) -> xr.Dataset:
     """Read a table of text into a Dataset on the dim ``row``.
 
     Cells are separated by commas, by semicolons (then with decimal commas), or by tabs: the first
     line tells. Lines that begin with ``#`` before it are skipped. Empty cells, "NA" and "NaN" are
-    gaps. A coordinate of text holds dates.
+    gaps. A coordinate of text holds dates. In columns of numbers "<0.2" is a value below 0.2 and
+    ">50" one above 50: a variable beside them flags these, as the CF conventions have it.
 
     Parameters
     ----------
@@ -45,6 +56,8 @@ def read_table(
         Columns that must hold numbers.
     known : collection of str
         Columns that are coordinates where they are there, beside those that names tell.
+    flags : collection of str
+        Columns that hold yes or no.
 
     Raises
     ------
@@ -61,13 +74,19 @@ def read_table(
     if missing:
         raise KeyError(f"{path} has no column {missing[0]!r}; it has {list(frame)}.")
     chosen = list(coords) or [*known, *_guessed([n for n in frame if n not in numbers])]
-    columns = {
-        name: _column(path, frame[name], coordinate=name in chosen, number=name in numbers)
-        for name in frame
-    }
-    return xr.Dataset({n: (_ROW, values) for n, values in columns.items()}).set_coords(
-        [name for name in columns if name in chosen]
-    )
+    columns: dict[str, Any] = {}
+    for name in frame:
+        if name in flags:
+            columns[name] = (_ROW, _flag(path, frame[name]))
+            continue
+        cells, signs = _without_signs(frame[name]) if name in numbers else (frame[name], None)
+        values = _column(path, cells, coordinate=name in chosen, number=name in numbers)
+        columns[name] = (_ROW, values)
+        if signs is not None:
+            beside = _free(f"{name}_qualifier", frame)
+            columns[name] = (_ROW, values, {"ancillary_variables": beside})
+            columns[beside] = (_ROW, signs, _QUALIFIER)
+    return xr.Dataset(columns).set_coords([name for name in columns if name in chosen])
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -113,6 +132,35 @@ def _read(path: Path) -> pd.DataFrame:
     return frame
 
 
+def _without_signs(cells: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
+    """Return cells without a leading < or >, and which they had; None if there is none."""
+    sign = cells.str.extract(_SIGNED)[0].str[0]
+    if sign.isna().all():
+        return cells, None
+    codes = sign.map(_SIGNS).fillna(0).to_numpy(np.int8)
+    return cells.str.replace(_SIGNED, "", regex=True).str.strip(), codes
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Return a name that no column has."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _flag(path: Path, cells: pd.Series[Any]) -> Any:
+    """Return cells of yes and no as booleans; an empty one is no."""
+    words = cells.fillna("").str.strip().str.lower()
+    strange = ~words.isin((*_YES, *_NO))
+    if strange.any():
+        line = strange.idxmax()
+        raise ValueError(
+            f"{path}, line {line}: column {cells.name!r} must say which values are limits, by 1 or "
+            f"0, true or false, yes or no; found {cells[line]!r}."
+        )
+    return words.isin(_YES).to_numpy(bool)
+
+
 def _guessed(names: Sequence[str]) -> list[str]:
     """Return the names that tell that they are coordinates."""
     import xarray as xr
@@ -145,5 +193,5 @@ def _column(path: Path, cells: pd.Series[Any], *, coordinate: bool, number: bool
     line = odd.idxmax()
     raise ValueError(
         f"{path}, line {line}: column {cells.name!r} must hold {what}, found {cells[line]!r}. "
-        "Leave a cell empty where there is no value."
+        f"Leave a cell empty where there is no value{', and write <0.2 below a limit' * number}."
     )

@@ -71,7 +71,8 @@ def validate(
         check_output(output, overwrite=overwrite)
     asked = Asked.of(config, given)
     distance = numbers_by_name(buffer, "--buffer", float)
-    dataset = read_data(data, asked.coordinates, asked.names)
+    dataset = read_data(data, asked.coordinates, asked.names, flags=asked.flags)
+    asked.check_signs(dataset)
 
     import xcopula
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import kolmogorov
 
-from xcopula.arguments import check_integer
+from xcopula.arguments import check_flag, check_integer
 from xcopula.fitting.alone import Alone, starting_law
 from xcopula.fitting.directions import (
     Anisotropy,
@@ -23,6 +23,7 @@ from xcopula.fitting.directions import (
 from xcopula.fitting.request import as_names, check_structures
 from xcopula.kernels import KERNELS, KernelSpec, resolve_kernels
 from xcopula.kernels.nested import check_count, simplest
+from xcopula.labels.censoring import Censored, rules_of
 from xcopula.labels.coordinates import Coords
 from xcopula.labels.observations import observe
 from xcopula.labels.variables import Data
@@ -57,12 +58,14 @@ def compare(
     structures: int = 1,
     ard: bool | Sequence[str] = False,
     anisotropy: Anisotropy = False,
+    censored: Censored = "auto",
+    replicates: bool = False,
 ) -> xr.Dataset:
     """Fit every kernel with every marginal law to each variable alone.
 
     Parameters
     ----------
-    data, coords, solver, structures, ard
+    data, coords, solver, structures, ard, censored, replicates
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
@@ -91,7 +94,14 @@ def compare(
     for kernel in several:
         check_count(kernel, structures)
     shapes = [simplest(kernel) for kernel in several]
-    observations = observe(data, names, coords, ard=ard)
+    observations = observe(
+        data,
+        names,
+        coords,
+        ard=ard,
+        censored=rules_of(censored, names),
+        replicates=check_flag("replicates", replicates),
+    )
     check_structures(observations, structures)
     turned = check_directions(observations, asked_of_groups(anisotropy, observations.coordinates))
     groups = input_groups(observations, turned)

@@ -38,6 +38,7 @@ from xcopula.fitting.together import Fitted, Tables
 from xcopula.fitting.watch import keep_best
 from xcopula.jit.compiler import compilations
 from xcopula.kernels import KernelSpec
+from xcopula.labels.censoring import Censored, thinned_censored
 from xcopula.labels.coordinates import CoordinateSystem, Coords
 from xcopula.labels.entries import Source, Unread, to_read
 from xcopula.labels.georeference import from_table
@@ -81,6 +82,8 @@ def fit(
     optimizer: str = "l-bfgs",
     ard: bool | Sequence[str] = False,
     anisotropy: Anisotropy = "auto",
+    censored: Censored = "auto",
+    replicates: bool = False,
     uncertainty: str = "auto",
     thin: Thin = None,
     max_hours: float | None = 4.0,
@@ -153,6 +156,21 @@ def fit(
         "auto" tries it in groups of two or three coordinates and keeps it if AIC says so. Names of
         groups, or a mapping of names to "auto", True or False, say it group by group. All variables
         and structures share the directions.
+    censored : "auto", mapping or None
+        Which values are known as intervals: below a detection limit, saturated, rounded. For each
+        variable the name of a boolean variable, or a boolean DataArray (True: the stored value is
+        an upper limit); a number (values at or below it are below it); or a pair ``(lower,
+        upper)`` of names, DataArrays or numbers, between which the value lies. None, NaN or
+        infinity leaves a side open, equal limits are an exact value, and where both are open the
+        stored value is. "auto", also for variables that are not named, takes what the data carry
+        by the CF conventions: an ancillary variable whose standard name ends in
+        ``detection_minimum``, or flags that mean "below_detection_limit"; ``summary()`` says so.
+        None takes all values as they are stored.
+    replicates : bool
+        Whether a site may have several values of a variable: of two instruments, or laboratory
+        duplicates. They share the signal and have nuggets of their own, and an observation that
+        is predicted there is a new one. Without it several values are refused, since as a rule a
+        coordinate is missing, or rows were given twice.
     uncertainty : {"auto", "plugin", "t", "laplace"}
         What predictions count of what the parameters do not know. "plugin" takes them for certain:
         with few sites intervals are then too narrow. "t" widens the latent errors by Student's t,
@@ -200,7 +218,7 @@ def fit(
     >>> model.tasks
     ('primary', 'cotask')
     """
-    names = check_names(primary, secondary)
+    names, thin = check_names(primary, secondary), check_thin(thin)
     request = Request.of(
         names,
         method=method,
@@ -216,14 +234,22 @@ def fit(
         seed=seed,
         max_hours=max_hours,
         callback=_Counted(callback) if callable(callback) else callback,
+        censored=thinned_censored(censored, thin),
+        replicates=replicates,
     )
     compute = check_flag("compute", compute)
     listener = choose_listener(progress)
-    data = thinned(from_table(data), check_thin(thin))
-    sources, system = gather(data, names, coords, ard=ard, laws=request.laws, load=compute, crs=crs)
+    data, rules = thinned(from_table(data), thin), request.censored
+    sources, system = gather(
+        data, names, coords, ard=ard, laws=request.laws, load=compute, crs=crs, censored=rules
+    )
     check_inputs(system.names)
-    request = replace(request, anisotropy=asked_of_groups(anisotropy, system))
-    variables = describe(sources, request.laws, system)
+    request = replace(
+        request,
+        anisotropy=asked_of_groups(anisotropy, system),
+        censored=tuple(rule.plain for rule in rules),
+    )
+    variables = describe(sources, request.laws, system, rules)
     for option, points in request.method.labelled().items():
         check_points(f"`{option}`", points, system)
     if not compute:
@@ -360,7 +386,13 @@ def _alone(
 def _start(
     sources: Mapping[str, Source], system: CoordinateSystem, request: Request
 ) -> tuple[Observations, Request]:
-    observations = read(sources, system, request.laws)
+    observations = read(
+        sources,
+        system,
+        request.laws,
+        censored=request.censored,
+        replicates=request.replicates,
+    )
     return observations, begin(observations, request)
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.arguments import check_integer
+from xcopula.arguments import check_flag, check_integer
 from xcopula.fitting.optimiser import OPTIMIZERS
 from xcopula.kernels import KERNELS, Nested, TaskKernel, resolve_kernels
 from xcopula.kernels.covariance import COUPLINGS, NOISES, Covariance, InputGroup
 from xcopula.kernels.nested import check_count, simplest
+from xcopula.labels.censoring import AUTO, Rule, rules_of
 from xcopula.labels.names import check_variables
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe
@@ -69,6 +70,10 @@ class Request:
         Of a fit that is under way; 0 for one that is recorded.
     anisotropy : tuple
         Whether ranges differ by direction in each group of coordinates; None to find out.
+    censored : tuple of Rule
+        How it is told of each variable which values are known as intervals.
+    replicates : bool
+        Whether a site may have several values of a variable.
     """
 
     method: Method
@@ -87,6 +92,8 @@ class Request:
     other_coupling: bool = False
     ticket: int = 0
     anisotropy: tuple[bool | None, ...] = ()
+    censored: tuple[Rule, ...] = ()
+    replicates: bool = False
 
     @classmethod
     def of(
@@ -106,6 +113,8 @@ class Request:
         seed: int,
         max_hours: float | None,
         callback: Callback | None,
+        censored: object = AUTO,
+        replicates: bool = False,
     ) -> Request:
         """Check the options of a fit of some variables, and resolve their names."""
         _check_choice("coupling", coupling, (_OPEN, *COUPLINGS))
@@ -134,6 +143,8 @@ class Request:
             seed=check_integer("seed", seed),
             max_hours=max_hours,
             callback=callback,
+            censored=rules_of(censored, names),
+            replicates=check_flag("replicates", replicates),
         )
 
     def __post_init__(self) -> None:

@@ -54,9 +54,10 @@ from xcopula.fitting.together import (
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
-from xcopula.marginals import Law, Marginal, Recipe, check_law, check_scores, fit_law
+from xcopula.marginals import Law, Marginal, Recipe, check_law, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
+from xcopula.model.intervals import check_intervals, check_values
 from xcopula.model.uncertainty import check_room
 from xcopula.process import Sample
 from xcopula.progress.run import UNHEARD, Step
@@ -90,6 +91,7 @@ def begin(observations: Observations, request: Request) -> Request:
     check_structures(observations, request.structures or 1)
     anisotropy = check_directions(observations, request.anisotropy)
     sample = observations.sample
+    check_intervals(observations, method, request.laws)
     solver = settle(request.solver, method.submodels(sample.sizes))
     if method.needs_joint and isinstance(solver, Sequential):
         raise ValueError(
@@ -116,7 +118,7 @@ def begin(observations: Observations, request: Request) -> Request:
             continue
         name, values = variable.name, sample.values[sample.task(i)]
         if isinstance(law, Marginal):
-            law.check_support(values, name)
+            law.check_support(values[~sample.is_interval[sample.task(i)]], name)
         elif law is not None:
             try:
                 law = fit_law(law, values, sample.covariates_of(i), variable.labels)
@@ -126,7 +128,7 @@ def begin(observations: Observations, request: Request) -> Request:
             except ValueError as error:
                 raise ValueError(f"Variable {name!r}: {error}") from None
         if law is not None:
-            check_scores(law.at(sample.covariates_of(i)), values, name)
+            check_values(law, sample, i, name)
         fitted.append(law)
     return replace(request, laws=tuple(fitted), method=method, solver=solver, anisotropy=anisotropy)
 

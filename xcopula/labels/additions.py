@@ -13,14 +13,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.labels.censoring import AUTO, Censored, Rule, rules_of
 from xcopula.labels.coordinates.units import conversion, units_of
 from xcopula.labels.dates import check_dates, common_dates
 from xcopula.labels.entries import Entries, find_entries
 from xcopula.labels.fields import attach_fields
 from xcopula.labels.georeference import georeferenced
+from xcopula.labels.limits import with_limits
 from xcopula.labels.observations import Observations, Variable, check_positions, number
 from xcopula.labels.origin import take_origins
-from xcopula.labels.rows import Rows, place_of, read_rows
+from xcopula.labels.rows import Rows, count_specimens, place_of, read_rows
 from xcopula.labels.sites import find_sites
 from xcopula.labels.variables import Data, names_in, pick, without_idle
 from xcopula.warn import warn_user
@@ -45,7 +47,9 @@ class Joined(NamedTuple):
     replaced: int
 
 
-def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
+def read_new(
+    data: Data, observations: Observations, *, same_date: bool, censored: Censored = AUTO
+) -> New:
     """Read new values of the variables of a model, by the number of the task.
 
     Variables that the data do not have, or that have no value in them, are not there.
@@ -57,6 +61,8 @@ def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
         Those of the model.
     same_date : bool
         Whether another date than that of a model without time is refused.
+    censored : optional
+        As in a fit; "auto" stands for what was said there.
 
     Raises
     ------
@@ -75,6 +81,7 @@ def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
             f"The new data have no variable of the model: they have {there}, the model has "
             f"{list(observations.names)}."
         )
+    rules = _rules(censored, observations, tasks, data)
     system = observations.coordinates
     given = [n for n in system.names if n in there]
     arrays = pick(data, list(tasks), given or None)
@@ -83,14 +90,16 @@ def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
         outside = [f.name for f in fields if f.source not in system.names]
         array = attach_fields(name, arrays[name], outside, data)
         used = [f.source for f in fields]
-        arrays[name] = without_idle(array, list(system.names), used)
+        array = without_idle(array, list(system.names), used)
+        arrays[name] = with_limits(name, array, rules[name], data)
     found = find_entries(arrays)
+    first = _specimens(observations, found)
     read, variables = {}, list(observations.variables)
     for name, i in tasks.items():
         variable, entries = observations.variables[i], found[name]
         _check_units(entries, variable)
         if entries.values.size:
-            read[i] = read_rows(entries, variable.fields, system)
+            read[i] = read_rows(entries, variable.fields, system, specimens=first[name])
             check_positions(system, read[i].positions)
             sources = [f.source for f in variable.fields]
             found_as = system.search(entries.labels, f"Variable {name!r}", ignore=sources)
@@ -101,6 +110,43 @@ def read_new(data: Data, observations: Observations, *, same_date: bool) -> New:
     if not read:
         raise ValueError(f"The new data have no value of {list(tasks)}: all are NaN.")
     return New(read, tuple(variables))
+
+
+def _rules(
+    censored: Censored, observations: Observations, tasks: Mapping[str, int], data: Data
+) -> dict[str, Rule]:
+    """Return how limits are told of each variable: by default as they were in the fit.
+
+    Raises
+    ------
+    KeyError
+        If the data lack what told it in the fit.
+    """
+    asked = dict(zip(tasks, rules_of(censored, list(tasks)), strict=True))
+    for name, i in tasks.items():
+        fitted = observations.variables[i].censored
+        if asked[name].kind != AUTO or fitted.kind == AUTO:
+            continue
+        named = [p for p in fitted.parts if isinstance(p, str)]
+        missing = [p for p in named if p not in data and p not in data[name].coords]
+        if missing or fitted.kind == "arrays":
+            what = f"by {missing}, which the new data lack" if missing else "by arrays"
+            raise KeyError(
+                f"In the fit the limits of {name!r} were told {what}. Pass `censored` for the new "
+                f"data: {{{name!r}: ...}}, or None if all their values are as they are stored."
+            )
+        asked[name] = fitted
+    return asked
+
+
+def _specimens(
+    observations: Observations, found: Mapping[str, Entries]
+) -> Mapping[str, int | None]:
+    """Return where to count on what was measured together; None if a site has one value."""
+    if observations.specimens is None:
+        return dict.fromkeys(found)
+    after = count_specimens(list(found.values()), int(observations.specimens.max()) + 1)
+    return dict(zip(found, after, strict=True))
 
 
 def _check_units(entries: Entries, variable: Variable) -> None:
@@ -124,16 +170,18 @@ def join(observations: Observations, given: New, *, replacing: bool) -> Joined:
     Raises
     ------
     ValueError
-        If a variable has a value at the same site already, unless ``replacing``, or two new ones.
+        If a variable has a value at the same site already, unless ``replacing``, or two new ones:
+        where sites may have several values, new ones stand beside the old.
     """
     new = given.rows
     rows = [observations.rows_of(i) for i in range(observations.sample.tasks)]
     both = [r.followed_by(new[i]) if i in new else r for i, r in enumerate(rows)]
     known = _known(observations, rows, both, new)
     count = 0
-    for i, (found, place) in known.items():
-        lost = np.unique(found[found >= 0])
+    for i, (lost, place) in known.items():
         if lost.size and not replacing:
+            if observations.specimens is not None:
+                continue
             name = observations.variables[i].name
             raise ValueError(
                 f"The new data have {lost.size} values of {name!r} at sites where the model has "
@@ -152,24 +200,21 @@ def _known(
     both: Sequence[Rows],
     new: Mapping[int, Rows],
 ) -> dict[int, tuple[IntArray, str]]:
-    """Return which old value of each variable a new one stands on, -1 for none, and the first site.
+    """Return which old values of each variable new ones stand on, and the first such site.
 
     New sites are those of the model where the model's own tolerance says so. Near others of the
     same variable the tolerance of all together would be smaller.
     """
-    system, sample = observations.coordinates, observations.sample
+    system, sample, places = observations.coordinates, observations.sample, observations.places()
     _, numbers = find_sites(system, [r.positions for r in both])
     out = {}
     for i, added in new.items():
         sites = observations.sites.find(system.places(list(added.positions.T)))
-        first = sample.observed(i, sites) - sample.offsets[i]
-        first[sample.observed(i, sites) < 0] = -1
+        before = places[sample.task(i)]
         old, own = np.split(numbers[i], [rows[i].values.size])
-        order = np.argsort(old, kind="stable")
-        place = order[np.minimum(np.searchsorted(old, own, sorter=order), old.size - 1)]
-        found = np.where(first >= 0, first, np.where(old[place] == own, place, -1))
-        met = np.flatnonzero(found >= 0)
-        out[i] = found, place_of(system, added.positions[met[0]]) if met.size else ""
+        lost = np.flatnonzero(np.isin(before, sites) | np.isin(old, own))
+        met = np.flatnonzero(np.isin(sites, before) | np.isin(own, old))
+        out[i] = lost, place_of(system, added.positions[met[0]]) if met.size else ""
     return out
 
 
@@ -205,4 +250,5 @@ def select(observations: Observations, rows: IntArray) -> Observations:
         positions=observations.positions[rows],
         sample=sample.take(rows),
         origins=tuple(take_origins(origins, own) for origins, own in pieces),
+        specimens=None if observations.specimens is None else observations.specimens[rows],
     )

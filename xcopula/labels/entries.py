@@ -17,6 +17,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.labels.coordinates import Extent, Projection, coordinates_of, find_projection
+from xcopula.labels.limits import LIMITS, settle_values, told_by, without_limits
 from xcopula.labels.variables import is_lazy
 
 __all__ = ["Entries", "Source", "Unread", "find_entries", "to_read", "with_known"]
@@ -48,6 +49,10 @@ class Entries:
     values : ndarray (n,)
     extents : dict
         Of the coordinates that were never in memory as a whole.
+    limits : ndarray (2, n), optional
+        Between which numbers each value lies, where some are known as intervals.
+    told : tuple of str
+        Names of the variables in which limits were found.
     """
 
     name: str
@@ -59,6 +64,8 @@ class Entries:
     places: IntArray
     values: FloatArray
     extents: dict[Any, Extent] = field(default_factory=dict)
+    limits: FloatArray | None = None
+    told: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, name: str, array: xr.DataArray) -> Entries:
@@ -67,13 +74,25 @@ class Entries:
         places = np.flatnonzero(~np.isnan(flat)).astype(np.int64, copy=False)
         found = cls(
             **_described(name, array),
-            labels=coordinates_of(array),
+            labels=coordinates_of(without_limits(array)),
             places=places,
             values=flat[places].astype(np.float64),
         )
         beside = _beside(array)
         columns = [found.at(array.coords[n]) for n in beside]
-        return replace(found, labels=_with_columns(found.labels, beside, columns))
+        return found._with_beside(beside, columns)
+
+    def _with_beside(
+        self, beside: Mapping[Hashable, dict[str, Any]], columns: Sequence[npt.NDArray[Any]]
+    ) -> Entries:
+        """Return the entries with what stands beside them, and with limits that are checked."""
+        named = dict(zip(beside, columns, strict=True))
+        values, limits = self.values, None
+        if LIMITS[0] in named:
+            ends = np.stack([named.pop(n) for n in LIMITS])
+            values, limits = settle_values(self.name, values, ends)
+        labels = _with_columns(self.labels, {n: beside[n] for n in named}, list(named.values()))
+        return replace(self, labels=labels, values=values, limits=limits)
 
     @property
     def sizes(self) -> dict[Hashable, int]:
@@ -106,6 +125,7 @@ class Entries:
             places=self.places[rows],
             values=self.values[rows],
             labels=self.labels.isel(beside),
+            limits=None if self.limits is None else self.limits[:, rows],
         )
 
     def called(self, entry: int) -> str:
@@ -173,13 +193,15 @@ class Unread:
         order = np.argsort(places, kind="stable")
         columns = [np.concatenate(c)[order] for c in zip(*(p.beside for p in parts), strict=True)]
         extents = map(Extent.joined, zip(*(p.extents for p in parts), strict=True))
-        return Entries(
+        known = zip(self.beside, extents, strict=True)
+        found = Entries(
             **self.described,
-            labels=_with_columns(self.labels, self.beside, columns),
+            labels=self.labels,
             places=places[order],
             values=np.concatenate([p.values for p in parts])[order],
-            extents={n: e for n, e in zip(self.beside, extents, strict=True) if e is not None},
+            extents={n: e for n, e in known if e is not None and n not in LIMITS},
         )
+        return found._with_beside(self.beside, columns)
 
 
 Source = xr.DataArray | Unread | Entries
@@ -235,6 +257,7 @@ def _described(name: str, array: xr.DataArray) -> dict[str, Any]:
         "dims": array.dims,
         "shape": array.shape,
         "projection": find_projection(array),
+        "told": told_by(array),
     }
 
 
@@ -243,8 +266,9 @@ def _beside(array: xr.DataArray) -> dict[Hashable, dict[str, Any]]:
     return {
         n: dict(c.attrs)
         for n, c in array.coords.items()
-        if c.ndim and c.size == array.size
-        if c.dtype.kind != "O" and n not in array.xindexes  # objects may be dates
+        if n in LIMITS
+        # Objects may be dates.
+        or (c.ndim and c.size == array.size and c.dtype.kind != "O" and n not in array.xindexes)
     }
 
 

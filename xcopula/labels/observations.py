@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,24 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.errors import CoordinateError
+from xcopula.labels.censoring import Rule
 from xcopula.labels.coordinates import Axis, CoordinateSystem, Coords, find_coordinates
 from xcopula.labels.dates import common_dates
 from xcopula.labels.entries import Entries, Source, Unread, find_entries, with_known
 from xcopula.labels.fields import Field, fields_of, source_of
 from xcopula.labels.georeference import georeferenced
+from xcopula.labels.limits import told_by, with_limits
 from xcopula.labels.origin import OBSERVATION, Columns, Origin, labels_of, take_origins
-from xcopula.labels.rows import Rows, check_range, find_beside, read_rows, refuse_duplicates
-from xcopula.labels.sites import find_sites
+from xcopula.labels.rows import (
+    Rows,
+    check_range,
+    count_specimens,
+    find_beside,
+    read_rows,
+    refuse_duplicates,
+    warn_of_copies,
+)
+from xcopula.labels.sites import find_sites, tell_apart
 from xcopula.labels.variables import Data, Laws, pick, wanted, with_fields, without_idle
 from xcopula.process import Sample, Sites, Targets
 from xcopula.warn import warn_user
@@ -57,6 +67,8 @@ class Variable:
     dates : tuple of Axis
         Dates that all its observations have in common, and that the model therefore does not use.
         The epoch of each is the date.
+    censored : Rule
+        How it was told which of its values are known as intervals.
     """
 
     name: str
@@ -64,6 +76,7 @@ class Variable:
     dims: tuple[str, ...]
     fields: tuple[Field, ...] = ()
     dates: tuple[Axis, ...] = ()
+    censored: Rule = field(default_factory=Rule)
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -88,6 +101,9 @@ class Observations:
     origins : tuple of tuple of Origin
         For each variable, where its observations stood in the data: one piece of data after the
         other. Empty if that is not known, as in a file that does not say it.
+    specimens : ndarray (n,), int64, optional
+        What was measured together, where a site may have several values of a variable; None if a
+        site has one.
     """
 
     variables: tuple[Variable, ...]
@@ -96,6 +112,7 @@ class Observations:
     sites: Sites
     sample: Sample
     origins: tuple[tuple[Origin, ...], ...] = ()
+    specimens: IntArray | None = None
 
     @classmethod
     def of(
@@ -107,6 +124,10 @@ class Observations:
         numbers: Sequence[IntArray],
     ) -> Observations:
         """Join the rows of some variables, whose sites are numbered. Inputs follow from these."""
+        specimens = [r.specimens for r in rows if r.specimens is not None]
+        if specimens:
+            numbers = tell_apart(numbers, specimens)
+        exact = all(r.limits is None for r in rows)
         inputs = [coordinates.to_columns(list(r.positions.T)).T for r in rows]
         return cls(
             variables=variables,
@@ -118,8 +139,10 @@ class Observations:
                 [r.values for r in rows],
                 [r.covariates for r in rows],
                 np.concatenate(numbers),
+                None if exact else [r.both_limits for r in rows],
             ),
             origins=tuple(r.origins for r in rows) if all(r.origins for r in rows) else (),
+            specimens=np.concatenate(specimens) if specimens else None,
         )
 
     def rows(self) -> list[Rows]:
@@ -137,14 +160,22 @@ class Observations:
 
     def rows_of(self, task: int) -> Rows:
         """Return the observations of one variable."""
-        own = self.sample.task(task)
+        own, limits = self.sample.task(task), self.sample.limits_of(task)
         return Rows(
             self.positions[own],
             self.sample.values[own],
             self.sample.covariates_of(task),
             self.origins[task] if self.origins else (),
             self.variables[task].fields,
+            limits if (limits[0] < limits[1]).any() else None,
+            None if self.specimens is None else self.specimens[own],
         )
+
+    def places(self) -> IntArray:
+        """Return the numbers (n,) of the sites where observations stand; replicates share one."""
+        if self.specimens is None:
+            return self.sample.sites
+        return self.sites.find(self.coordinates.places(list(self.positions.T)))
 
     def labels(self, rows: IntArray, taken: Collection[str]) -> tuple[str, Columns]:
         """Return the dim and the coordinates of results at some observations of one variable.
@@ -189,36 +220,72 @@ def observe(
     *,
     ard: bool | Sequence[str] = False,
     laws: Laws = (),
+    censored: Sequence[Rule] = (),
+    replicates: bool = False,
 ) -> Observations:
     """Find the inputs of some variables and read them; see :func:`gather` and :func:`read`."""
-    sources, system = gather(data, names, coords, ard=ard, laws=laws)
-    return read(sources, system, laws or [None] * len(names))
+    sources, system = gather(data, names, coords, ard=ard, laws=laws, censored=censored)
+    laws = laws or [None] * len(names)
+    return read(sources, system, laws, censored=censored, replicates=replicates)
 
 
-def read(sources: Mapping[str, Source], system: CoordinateSystem, laws: Laws) -> Observations:
+def read(
+    sources: Mapping[str, Source],
+    system: CoordinateSystem,
+    laws: Laws,
+    *,
+    censored: Sequence[Rule] = (),
+    replicates: bool = False,
+) -> Observations:
     """Read the finite values of some variables, where they stand, and what their laws vary with.
+
+    Parameters
+    ----------
+    sources : mapping
+        The variables, with their limits beside them.
+    system : CoordinateSystem
+    laws : sequence
+        The law of each; None for one that does not vary.
+    censored : sequence of Rule
+        How it is told of each which values are intervals.
+    replicates : bool
+        Whether a site may have several values of a variable.
 
     Raises
     ------
     TypeError
         If a variable's dtype cannot be used.
     ValueError
-        If a variable has infinities, fewer than five finite values, one value only, or two values
-        at one site.
+        If a variable has infinities, fewer than five finite values, one value only, none that is
+        known better than by one limit, or two values at one site.
     CoordinateError
         If a variable lacks a coordinate, or it is NaN where a value is not.
     FieldError
         If a field of a law cannot be found, or is missing where a value is not.
     """
     entries = list(find_entries(sources).values())
+    first: Sequence[int | None] = [None] * len(entries)
+    if replicates:
+        first = count_specimens(entries)
     rows = [
-        read_rows(e, fields_of(e.labels, *wanted(law), system), system, own=k == 0, learn=True)
+        read_rows(
+            e,
+            fields_of(e.labels, *wanted(law), system),
+            system,
+            own=k == 0,
+            learn=True,
+            specimens=first[k],
+        )
         for k, (e, law) in enumerate(zip(entries, laws, strict=True))
     ]
     positions = np.concatenate([r.positions for r in rows])
     check_positions(system, positions)
     _warn_of_degrees(system, positions)
-    variables = [_variable(e.name, e, r.fields, system) for e, r in zip(entries, rows, strict=True)]
+    rules = censored or [Rule()] * len(entries)
+    variables = [
+        _variable(e.name, e, r.fields, system, rule)
+        for e, r, rule in zip(entries, rows, rules, strict=True)
+    ]
     found = number(variables, system.scaled_to(positions), rows)
     _warn_of_strangers(found)
     return found
@@ -238,11 +305,14 @@ def number(
     Raises
     ------
     ValueError
-        If a variable has two values at one site.
+        If a variable has two values at one site, and rows say nothing of replicates.
     """
     sites, numbers = find_sites(system, [r.positions for r in rows])
     for variable, own, r in zip(variables, numbers, rows, strict=True):
-        refuse_duplicates(variable.name, own, r.positions, system)
+        if r.specimens is None:
+            refuse_duplicates(variable.name, own, r.positions, system)
+        else:
+            warn_of_copies(variable.name, own, r.values)
     return Observations.of(tuple(variables), system, rows, sites, numbers)
 
 
@@ -251,12 +321,15 @@ def _variable(
     source: xr.DataArray | Entries,
     fields: tuple[Field, ...],
     system: CoordinateSystem,
+    rule: Rule,
 ) -> Variable:
     # A copy: a model closes its arrays, and those of the attributes are the user's.
     attrs = copy.deepcopy(dict(source.attrs))
     used = {*system.names, *(field.source for field in fields)}
     dates = common_dates(_labels_of(source), used)
-    return Variable(name, attrs, tuple(str(d) for d in source.dims), fields, dates)
+    told = source.told if isinstance(source, Entries) else told_by(source)
+    rule = replace(rule, parts=told) if told else rule.plain
+    return Variable(name, attrs, tuple(str(d) for d in source.dims), fields, dates, rule)
 
 
 def gather(
@@ -268,6 +341,7 @@ def gather(
     laws: Laws = (),
     load: bool = True,
     crs: Any = None,
+    censored: Sequence[Rule] = (),
 ) -> tuple[dict[str, Source], CoordinateSystem]:
     """Return the variables of a model with all they need, and the inputs of the primary.
 
@@ -278,6 +352,8 @@ def gather(
         attributes alone must do otherwise.
     crs : optional
         The coordinate reference system of the data; see :func:`~xcopula.labels.georeference`.
+    censored : sequence of Rule
+        How it is told of each variable which values are intervals; none are if it is empty.
     """
     data = georeferenced(data, crs)
     bare = pick(data, names, coords)
@@ -286,6 +362,8 @@ def gather(
     for (name, array), law in zip(list(arrays.items()), laws, strict=True):
         arrays[name] = without_idle(array, coords, [source_of(f) for f in wanted(law)[0]])
     primary = arrays[names[0]]
+    for name, rule in zip(names, censored, strict=False):
+        arrays[name] = with_limits(name, arrays[name], rule, data)
     fields = [c for c in primary.coords if c not in bare[names[0]].coords]
     if not load:
         return dict(arrays), find_coordinates(primary.drop_vars(fields), coords, ard=ard)
@@ -296,16 +374,20 @@ def gather(
 
 
 def describe(
-    sources: Mapping[str, Source], laws: Laws, system: CoordinateSystem
+    sources: Mapping[str, Source],
+    laws: Laws,
+    system: CoordinateSystem,
+    censored: Sequence[Rule] = (),
 ) -> tuple[Variable, ...]:
     """Describe the variables of a model from their labels alone."""
     found = []
-    for (name, source), law in zip(sources.items(), laws, strict=True):
+    rules = censored or [Rule()] * len(sources)
+    for (name, source), law, rule in zip(sources.items(), laws, rules, strict=True):
         if isinstance(source, Unread):
             continue
         fields = fields_of(_labels_of(source), *wanted(law), system)
         find_beside(name, fields, _labels_of(source), system)
-        found.append(_variable(name, source, fields, system))
+        found.append(_variable(name, source, fields, system, rule))
     return tuple(found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +16,19 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.entries import Entries
 from xcopula.labels.fields import Field, find_fields
 from xcopula.labels.origin import Origin, take_origins
+from xcopula.warn import warn_user
 
 __all__ = [
     "FEWEST",
     "Rows",
     "check_enough",
     "check_range",
+    "count_specimens",
     "find_beside",
     "place_of",
     "read_rows",
     "refuse_duplicates",
+    "warn_of_copies",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -51,6 +55,11 @@ class Rows:
         What its law varies with.
     origins : tuple of Origin
     fields : tuple of Field
+    limits : ndarray (2, n), optional
+        Between which numbers each value lies, where some are known as intervals.
+    specimens : ndarray (n,), int64, optional
+        What was measured together, where a site may have several values of a variable: values of
+        one site with different numbers are replicates. None if a site has one value.
     """
 
     positions: FloatArray
@@ -58,6 +67,13 @@ class Rows:
     covariates: FloatArray
     origins: tuple[Origin, ...] = ()
     fields: tuple[Field, ...] = ()
+    limits: FloatArray | None = None
+    specimens: IntArray | None = None
+
+    @property
+    def both_limits(self) -> FloatArray:
+        """The limits (2, n): the values themselves where none is an interval."""
+        return np.stack([self.values] * 2) if self.limits is None else self.limits
 
     def take(self, rows: IntArray) -> Rows:
         """Return some of them, by increasing numbers."""
@@ -67,6 +83,8 @@ class Rows:
             self.covariates[rows],
             take_origins(self.origins, rows),
             self.fields,
+            None if self.limits is None else self.limits[:, rows],
+            None if self.specimens is None else self.specimens[rows],
         )
 
     def followed_by(self, other: Rows) -> Rows:
@@ -75,12 +93,18 @@ class Rows:
         Where they stood is known of all of them, or of none.
         """
         known = self.origins and other.origins
+        exact = self.limits is None and other.limits is None
+        measured = (self.specimens, other.specimens)
         return Rows(
             np.concatenate([self.positions, other.positions]),
             np.concatenate([self.values, other.values]),
             np.concatenate([self.covariates, other.covariates]),
             (*self.origins, *other.origins) if known else (),
             self.fields,
+            None if exact else np.concatenate([self.both_limits, other.both_limits], axis=1),
+            np.concatenate([s for s in measured if s is not None])
+            if all(s is not None for s in measured)
+            else None,
         )
 
 
@@ -91,6 +115,7 @@ def read_rows(
     *,
     own: bool = False,
     learn: bool = False,
+    specimens: int | None = None,
 ) -> Rows:
     """Return the finite entries of a variable, their sites and the fields of its law.
 
@@ -103,6 +128,8 @@ def read_rows(
         Whether the system was found in its own coordinates; else they are looked for by role.
     learn : bool
         Whether groups of keys are those that occur here; else they are known already.
+    specimens : int, optional
+        Where to count on what was measured together; None if a site has one value.
 
     Raises
     ------
@@ -138,7 +165,25 @@ def read_rows(
     if learn:
         fields = [f.learnt_from(c, system) for f, c in zip(fields, found, strict=True)]
     covariates = _encode(entries, fields, found)
-    return Rows(positions, entries.values, covariates, (Origin.of(entries),), tuple(fields))
+    return Rows(
+        positions,
+        entries.values,
+        covariates,
+        (Origin.of(entries),),
+        tuple(fields),
+        entries.limits,
+        None if specimens is None else entries.places + specimens,
+    )
+
+
+def count_specimens(every: Sequence[Entries], start: int = 0) -> list[int]:
+    """Return where to count on for each variable: those of one shape are measured together."""
+    firsts: dict[Any, int] = {}
+    for entries in every:
+        shape = tuple(entries.sizes.items())
+        if shape not in firsts:
+            firsts[shape], start = start, start + math.prod(entries.shape)
+    return [firsts[tuple(entries.sizes.items())] for entries in every]
 
 
 def find_beside(
@@ -200,6 +245,12 @@ def check_enough(entries: Entries) -> None:
             f"Variable {name!r} is constant: all {values.size} values are {values[0]:g}. "
             "Leave it out."
         )
+    if entries.limits is not None and np.isinf(entries.limits).any(axis=0).all():
+        raise ValueError(
+            f"All {values.size} values of variable {name!r} are censored: each is known by one "
+            "limit only, and nothing tells how far from it. Leave the variable out, or give some "
+            "values, or limits on both sides."
+        )
 
 
 def check_range(what: str, numbers: FloatArray, error: type[ValueError] = ValueError) -> None:
@@ -231,8 +282,21 @@ def refuse_duplicates(
         shown = "; ".join(place_of(system, positions[first[k]]) for k in repeated[:_SHOWN])
         raise ValueError(
             f"Variable {name!r} has several values at {repeated.size} of its sites (first: "
-            f"{shown}). A site has one value: average them, with `groupby(...).mean()` say, or "
-            "keep one."
+            f"{shown}). A site has one value: add the coordinate that tells them apart, such as "
+            "time, or average them, with `groupby(...).mean()` say. If they are several "
+            "measurements of one thing, pass `replicates=True`."
+        )
+
+
+def warn_of_copies(name: str, sites: IntArray, values: FloatArray) -> None:
+    """Warn where every replicate of a variable is a copy: rows may have been given twice."""
+    places, counts = np.unique(sites, return_counts=True)
+    different = np.unique(np.stack([sites, values]), axis=1).shape[1]
+    if different == places.size < values.size:
+        warn_user(
+            f"Variable {name!r} has several values at {(counts > 1).sum()} of its sites, which "
+            "are the same at each of them: the nugget will be next to nothing. If rows were given "
+            "twice, keep each once, with `ds.drop_duplicates(...)` say."
         )
 
 

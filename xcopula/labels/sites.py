@@ -11,7 +11,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.groups import Tolerance
 from xcopula.process import Sites, number_sites
 
-__all__ = ["find_sites", "sites_within"]
+__all__ = ["find_sites", "sites_within", "tell_apart"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -56,6 +56,43 @@ def sites_within(
 ) -> tuple[Sites, list[IntArray]]:
     """Number the sites of some variables by a tolerance (k,) that was found before."""
     return _number([system.places(list(p.T)) for p in positions], tolerance)
+
+
+def tell_apart(sites: Sequence[IntArray], specimens: Sequence[IntArray]) -> list[IntArray]:
+    """Give replicates numbers of their own, and what was measured together with them.
+
+    They share the signal of their site, but not its nugget. A target there has the number of the
+    site, which none of them has: an observation of it is a new measurement.
+
+    Parameters
+    ----------
+    sites, specimens : sequence of ndarray (n_i,)
+        The site of each observation of each variable, and what was measured together.
+
+    Returns
+    -------
+    list of ndarray (n_i,), int64
+    """
+    which = np.concatenate(sites)
+    pairs = np.stack([which, np.concatenate(specimens)])
+    repeated = np.concatenate([_is_repeated(own) for own in sites])
+    if not repeated.any():
+        return list(sites)
+    # Only what stands at such a site is looked at.
+    there = np.flatnonzero(np.isin(which, which[repeated]))
+    _, measured = np.unique(pairs[:, there], axis=1, return_inverse=True)
+    measured = measured.reshape(-1)
+    apart = np.unique(measured[repeated[there]])
+    own = np.isin(measured, apart)
+    numbers = which.copy()
+    numbers[there[own]] = which.max() + 1 + np.searchsorted(apart, measured[own])
+    return np.split(numbers, np.cumsum([s.size for s in sites])[:-1])
+
+
+def _is_repeated(sites: IntArray) -> npt.NDArray[np.bool_]:
+    """Tell which observations of a variable share their site with another one."""
+    _, place, counts = np.unique(sites, return_inverse=True, return_counts=True)
+    return np.asarray(counts[place] > 1)
 
 
 def _number(each: Sequence[FloatArray], tolerance: FloatArray) -> tuple[Sites, list[IntArray]]:

@@ -162,6 +162,14 @@ class Marginal(ABC):
         return -np.inf, np.inf
 
     @property
+    def atom(self) -> float | None:
+        """The one value that has a probability of its own, at the lower end; None as a rule.
+
+        Its score is not one number: all scores up to ``to_normal(atom)`` are mapped to it.
+        """
+        return None
+
+    @property
     def dof(self) -> float:
         """Number of parameters that information criteria count."""
         return float(self.theta.size)

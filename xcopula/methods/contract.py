@@ -41,6 +41,8 @@ class Method(ABC):
         Whether the method tells what each secondary adds to a prediction.
     law, coupling : str, optional
         The only marginal law, and the only coupling, that the method knows.
+    intervals : bool
+        Whether values may be known as intervals only, or be the atom of their law.
     """
 
     name: ClassVar[str]
@@ -50,6 +52,7 @@ class Method(ABC):
     informs: ClassVar[bool] = False
     law: ClassVar[str | None] = None
     coupling: ClassVar[str | None] = None
+    intervals: ClassVar[bool] = True
 
     @abstractmethod
     def prepare(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,8 @@ class Sparse(Method):
 
     kind: str = "fitc"
     inducing: Any = 200
+
+    intervals: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:

@@ -18,11 +18,13 @@ import numpy as np
 from xcopula.arguments import check_flag
 from xcopula.errors import CostError
 from xcopula.labels.additions import join, read_new, renumber, select
+from xcopula.labels.censoring import AUTO, Censored
 from xcopula.labels.observations import Observations
 from xcopula.labels.rows import Rows
 from xcopula.labels.variables import Data
 from xcopula.marginals import check_scores
 from xcopula.model.extremes import warn_of_extreme
+from xcopula.model.intervals import check_method, refuse_outside
 from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
 if TYPE_CHECKING:
@@ -55,10 +57,12 @@ class Since(NamedTuple):
     replaced: int = 0
 
 
-def condition(model: CopulaModel, new: Data, *, replacing: bool) -> CopulaModel:
+def condition(
+    model: CopulaModel, new: Data, *, replacing: bool, censored: Censored = AUTO
+) -> CopulaModel:
     """Return a model with more observations; see :meth:`CopulaModel.condition`."""
     replacing = check_flag("replace", replacing)
-    found = read_new(new, model.observations, same_date=True)
+    found = read_new(new, model.observations, same_date=True, censored=censored)
     _check_values(model, found.rows)
     joined = join(model.observations, found, replacing=replacing)
     before = _since(model)
@@ -69,9 +73,9 @@ def condition(model: CopulaModel, new: Data, *, replacing: bool) -> CopulaModel:
     return _with(model, joined.observations, since)
 
 
-def with_only(model: CopulaModel, data: Data) -> CopulaModel:
+def with_only(model: CopulaModel, data: Data, *, censored: Censored = AUTO) -> CopulaModel:
     """Return a model with other observations alone; see :meth:`CopulaModel.with_only`."""
-    found = read_new(data, model.observations, same_date=False)
+    found = read_new(data, model.observations, same_date=False, censored=censored)
     _check_values(model, found.rows)
     since = Since(_since(model).fitted, other=True)
     return _with(model, renumber(model.observations, found), since)
@@ -93,11 +97,12 @@ def _with(model: CopulaModel, observations: Observations, since: Since) -> Copul
     method = model.method.renumbered(observations.sample.sites_at)
     sample = observations.sample
     found = model.uncertainty and model.uncertainty.given(sample)
-    # Whoever finds a new value impossible has no share any more.
+    # Whoever finds a new value impossible has no share any more; an interval is not one value.
+    exact = ~sample.is_interval
     others = tuple(
         share
         for share in model.others
-        if np.isfinite(share.process.scores(share.theta, sample)).all()
+        if np.isfinite(share.process.scores(share.theta, sample)[exact]).all()
     )
     return dataclasses.replace(
         model,
@@ -123,7 +128,14 @@ def _check_memory(model: CopulaModel, sizes: Sequence[int]) -> None:
 def _check_values(model: CopulaModel, rows: Mapping[int, Rows]) -> None:
     """Refuse values outside the support of their law, and warn of those at its far ends."""
     for task, own in rows.items():
-        law, name = model.marginals[task].at(own.covariates), model.tasks[task]
-        law.check_support(own.values, name)
-        check_scores(law, own.values, name)
-        warn_of_extreme(name, law, own.values, law.to_normal(own.values))
+        lower, upper = own.both_limits
+        exact, name = own.take(np.flatnonzero(lower == upper)), model.tasks[task]
+        check_method(model.method, int((lower < upper).sum()), name)
+        every = model.marginals[task].at(own.covariates)
+        refuse_outside(name, every, (lower, upper), *every.ends())
+        if not exact.values.size:
+            continue
+        law = model.marginals[task].at(exact.covariates)
+        law.check_support(exact.values, name)
+        check_scores(law, exact.values, name)
+        warn_of_extreme(name, law, exact.values, law.to_normal(exact.values))

@@ -53,4 +53,6 @@ def warn_of_laws(model: CopulaModel) -> None:
                 "use `structures=2`.",
                 MarginalWarning,
             )
-        warn_of_extreme(name, law, values, z)
+        exact = ~sample.is_interval[sample.task(i)]
+        if exact.any():
+            warn_of_extreme(name, law, values[exact], z[exact])

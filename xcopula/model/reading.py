@@ -15,6 +15,7 @@ import xarray as xr
 from xcopula.errors import ModelFormatError
 from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.covariance import Covariance, InputGroup
+from xcopula.labels.censoring import Rule
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.coordinates.groups import CoordinateGroup, Cycle, Globe
@@ -47,18 +48,8 @@ CLASSES: dict[str, type] = {
     for kind in (
         *(Axis, Candidate, CoordinateGroup, CoordinateSystem, Covariance, Cycle, Design, Field),
         *(Globe, Grouped, InputGroup, Label, Member, Nested, Origin, ParetoTail, Process),
-        *(
-            Projection,
-            Regression,
-            ScoreTable,
-            Share,
-            Since,
-            Student,
-            Targets,
-            Trial,
-            Uncertainty,
-            Variable,
-        ),
+        *(Projection, Regression, Rule, ScoreTable, Share, Since, Student, Targets, Trial),
+        *(Uncertainty, Variable),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
     )
@@ -180,13 +171,42 @@ def _observations(plain: dict[str, Any], classes: Mapping[str, type]) -> Observa
         covariates = np.column_stack(own["covariates"]) if own["covariates"] else None
         empty = np.empty((values.size, 0))
         positions = np.column_stack(own["positions"])
-        rows.append(Rows(positions, values, empty if covariates is None else covariates))
+        rows.append(
+            Rows(
+                positions,
+                values,
+                empty if covariates is None else covariates,
+                limits=_limits(own),
+                specimens=_specimens(own),
+            )
+        )
     columns = [c for r in rows for c in (r.positions, r.values, r.covariates)]
     if not all(np.isfinite(column).all() for column in columns):
         raise ModelFormatError("The data must be finite.")
     variables, system = fields.pop("variables"), fields.pop("coordinates")
     sites, numbers = sites_within(system, [r.positions for r in rows], tolerance)
     return replace(Observations.of(variables, system, rows, sites, numbers), **fields)
+
+
+def _limits(noted: dict[str, Any]) -> npt.NDArray[np.float64] | None:
+    """Return the limits of a variable's values, if it has any."""
+    if "limits" not in noted:
+        return None
+    values, limits = noted["values"], np.stack(noted["limits"])
+    whole = limits.shape == (2, values.size) and limits.dtype == np.float64
+    if not whole or not ((limits[0] <= values) & (values <= limits[1])).all():
+        raise ModelFormatError("The values of a variable must lie between their limits.")
+    return limits
+
+
+def _specimens(noted: dict[str, Any]) -> npt.NDArray[np.int64] | None:
+    """Return what was measured together, where replicates are told apart by it."""
+    if "specimens" not in noted:
+        return None
+    specimens: npt.NDArray[np.int64] = noted["specimens"]
+    if specimens.shape != noted["values"].shape or specimens.dtype != np.int64:
+        raise ModelFormatError("Specimens must be whole numbers, one for each value.")
+    return specimens
 
 
 def _check(model: CopulaModel) -> None:

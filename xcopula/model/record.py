@@ -14,6 +14,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.labels.buffer import Buffer
+from xcopula.labels.censoring import Censored
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.variables import Data
@@ -224,7 +225,9 @@ class CopulaModel(Predicting):
         """
         return account(self, check_uncertainty(kind))
 
-    def condition(self, new: Data, *, replace: bool = False) -> CopulaModel:
+    def condition(
+        self, new: Data, *, replace: bool = False, censored: Censored = "auto"
+    ) -> CopulaModel:
         """Return the model with more observations, at the same parameters.
 
         Yesterday's model with today's hour: nothing is fitted, and coordinates are not scaled
@@ -237,7 +240,10 @@ class CopulaModel(Predicting):
             name, and the fields that their laws vary with. NaN marks what was not observed.
         replace : bool
             Whether new values take the place of old ones of the same variable at the same site.
-            Else these are refused.
+            Else these are refused; a model of replicates keeps both.
+        censored : "auto", mapping or None
+            Which of the new values are known as intervals, as in :func:`xcopula.fit`. "auto", also
+            for variables that are not named, is what was said in the fit.
 
         Returns
         -------
@@ -250,14 +256,14 @@ class CopulaModel(Predicting):
             missing, a group that the training data lack, values outside the support of a law. If
             the model has a value at the site already.
         """
-        return condition(self, new, replacing=replace)
+        return condition(self, new, replacing=replace, censored=censored)
 
-    def with_only(self, data: Data) -> CopulaModel:
+    def with_only(self, data: Data, *, censored: Censored = "auto") -> CopulaModel:
         """Return the model with other observations in place of its own, at the same parameters.
 
         Every variable of the model needs one value at least. All else is as in :meth:`condition`.
         """
-        return with_only(self, data)
+        return with_only(self, data, censored=censored)
 
     def loo(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import xarray as xr
 
 from xcopula.labels.dates import date_of
@@ -35,6 +36,8 @@ def summarise(model: CopulaModel) -> str:
             for g in model.observations.coordinates.groups
         ),
         *_since(model),
+        *_intervals(model),
+        *_replicates(model),
         "",
     ]
     rows = [("task", "values", "kernel", "length scale", "nugget", "marginal", "parameters")]
@@ -112,6 +115,40 @@ def _since(model: CopulaModel) -> list[str]:
         f"  conditioned {' and '.join(what)}; parameters of the fit on {since.fitted} "
         "observations kept"
     ]
+
+
+def _intervals(model: CopulaModel) -> list[str]:
+    """Say how many values are known as intervals, and how that was told."""
+    sample, lines = model.observations.sample, []
+    for i, variable in enumerate(model.variables):
+        lower, upper = sample.limits_of(i)
+        whole = np.isfinite(lower) & np.isfinite(upper) & (lower < upper)
+        counts = {
+            "below a limit": int((np.isinf(lower) & np.isfinite(upper)).sum()),
+            "above a limit": int((np.isfinite(lower) & np.isinf(upper)).sum()),
+            "between two limits": int(whole.sum()),
+        }
+        found = [f"{count} {what}" for what, count in counts.items() if count]
+        if found:
+            lines.append(
+                f"  {variable.name}: of {lower.size} values {', '.join(found)} "
+                f"({variable.censored.describe()})"
+            )
+    return lines
+
+
+def _replicates(model: CopulaModel) -> list[str]:
+    """Say which variables have several values at a site."""
+    observations, lines = model.observations, []
+    if observations.specimens is None:
+        return []
+    places = observations.places()
+    for i, name in enumerate(model.tasks):
+        _, counts = np.unique(places[observations.sample.task(i)], return_counts=True)
+        several = int((counts > 1).sum())
+        if several:
+            lines.append(f"  {name}: several values at {several} of {counts.size} sites")
+    return lines
 
 
 def _date(model: CopulaModel) -> str:

@@ -32,7 +32,7 @@ __all__ = ["FIGURES", "FORMAT", "SCHEMA", "decode", "seal", "to_tree"]
 
 FORMAT = "xcopula model"
 # Raised when files are written that earlier versions would misread.
-SCHEMA = 1
+SCHEMA = 2
 # Fields of the record that are attributes of the root: how the fit went.
 FIGURES = ("log_likelihood", "converged", "evaluations", "message")
 
@@ -181,7 +181,7 @@ def _note_observations(
 ) -> dict[str, Any]:
     """Note the data: the values and where they stand. What follows from these is made again."""
     observations = model.observations
-    made_again = ("positions", "sites", "sample")
+    made_again = ("positions", "sites", "sample", "specimens")
     state = {f.name: getattr(observations, f.name) for f in fields(observations)}
     state["variables"] = tuple(
         replace(v, attrs=_plain_attrs(v.name, v.attrs)) for v in observations.variables
@@ -226,7 +226,19 @@ def _note_rows(
         put(column, name, _describe_field(field), once=True)
         for field, name, column in zip(variable.fields, names, rows.covariates.T, strict=True)
     ]
-    return {"positions": positions, "values": values, "covariates": covariates}
+    noted: dict[str, Any] = {"positions": positions, "values": values, "covariates": covariates}
+    if rows.limits is not None:
+        names = safe_names([f"{variable.name}_{end}" for end in ("lower", "upper")], "limit")
+        about = ("lower limit of the value", "upper limit of the value")
+        units = {k: v for k, v in shown.items() if k == "units"}
+        noted["limits"] = [
+            put(column, name, {"long_name": text, **units}, once=True)
+            for column, name, text in zip(rows.limits, names, about, strict=True)
+        ]
+    if rows.specimens is not None:
+        text = "number of what was measured together: replicates differ in it"
+        noted["specimens"] = put(rows.specimens, "specimen", {"long_name": text}, once=True)
+    return noted
 
 
 def _describe_axis(axis: Axis) -> dict[str, str]:

@@ -72,6 +72,10 @@ class Sample:
         Observations with one number stand at one site, and share its nugget.
     covariates : tuple of ndarray (n_i, c_i)
         What the tasks' marginal laws vary with, for each task; empty where none varies.
+    limits : ndarray (2, n), optional
+        Between which numbers each value lies, where some are known as intervals only. Both are
+        the value itself where that is known; -inf and +inf leave a side open. The value of an
+        interval is a finite number within it.
     """
 
     inputs: FloatArray
@@ -79,6 +83,7 @@ class Sample:
     values: FloatArray
     sites: IntArray
     covariates: tuple[FloatArray, ...] = ()
+    limits: FloatArray | None = None
 
     @classmethod
     def of(
@@ -87,20 +92,24 @@ class Sample:
         values: Sequence[FloatArray],
         covariates: Sequence[FloatArray] | None = None,
         sites: IntArray | None = None,
+        limits: Sequence[FloatArray] | None = None,
     ) -> Sample:
-        """Join the tasks' inputs, each (n_i, d), values, and covariates, each (n_i, c_i).
+        """Join the tasks' inputs, each (n_i, d), values, covariates (n_i, c_i), limits (2, n_i).
 
-        Sites that are not numbered yet are told apart by their inputs.
+        Sites that are not numbered yet are told apart by their inputs. Limits that hold no
+        interval are dropped.
         """
         joined = np.require(np.concatenate(inputs).T, np.float64, ["C", "W"])
         if sites is None:
             _, sites = number_sites(joined, np.full(len(joined), _SAME_SITE))
+        ends = np.concatenate(limits, axis=1) if limits else None
         return cls(
             inputs=joined,
             offsets=np.cumsum([0, *map(len, values)], dtype=np.int64),
             values=np.concatenate(values),
             sites=sites,
             covariates=tuple(covariates or ()),
+            limits=ends if ends is not None and (ends[0] < ends[1]).any() else None,
         )
 
     def __post_init__(self) -> None:
@@ -111,6 +120,18 @@ class Sample:
                 f"Each observation needs a row of covariates: the tasks have {sizes} observations, "
                 f"the covariates have shapes {shapes}."
             )
+        if self.limits is not None and self.limits.shape != (2, self.size):
+            raise ValueError(
+                f"Each observation needs two limits: there are {self.size} observations, the "
+                f"limits have shape {self.limits.shape}."
+            )
+
+    @property
+    def is_interval(self) -> npt.NDArray[np.bool_]:
+        """Which values (n,) are known as intervals only."""
+        if self.limits is None:
+            return np.zeros(self.size, np.bool_)
+        return np.asarray(self.limits[0] < self.limits[1])
 
     @property
     def size(self) -> int:
@@ -137,6 +158,13 @@ class Sample:
             return np.empty((int(self.offsets[i + 1] - self.offsets[i]), 0))
         return self.covariates[i]
 
+    def limits_of(self, i: int) -> FloatArray:
+        """Return the limits (2, n_i) of a task; both are the value where it has no intervals."""
+        own = self.task(i)
+        if self.limits is None:
+            return np.stack([self.values[own]] * 2)
+        return self.limits[:, own]
+
     def targets(self, which: slice | IntArray) -> Targets:
         """Return the sites of some observations as targets."""
         return Targets(np.ascontiguousarray(self.inputs[:, which]), self.sites[which])
@@ -155,11 +183,15 @@ class Sample:
     def sites_at(self, inputs: FloatArray) -> IntArray:
         """Return the numbers (m,) of the sites that stand at inputs (d, m); -1 for none."""
         sites, _ = number_sites(self.inputs, np.full(len(self.inputs), _SAME_SITE))
-        # The first observation at each place tells the number that the sample gives it.
+        # The observations at a place tell the number that the sample gives it; replicates, which
+        # have several, stand at none.
         own = sites.find(self.inputs)
-        _, first = np.unique(own, return_index=True)
+        least = np.full(own.max() + 1, np.iinfo(np.int64).max)
+        most = np.full(own.max() + 1, NO_SITE, np.int64)
+        np.minimum.at(least, own, self.sites)
+        np.maximum.at(most, own, self.sites)
         found = sites.find(inputs)
-        return np.where(found >= 0, self.sites[first[found]], NO_SITE)
+        return np.where((found >= 0) & (least == most)[found], most[found], NO_SITE)
 
     def select(self, tasks: Sequence[int]) -> Sample:
         """Return the sample of some tasks, in that order."""
@@ -170,6 +202,7 @@ class Sample:
             [self.values[self.task(i)] for i in tasks],
             [self.covariates[i] for i in tasks] if self.covariates else None,
             np.concatenate([self.sites[self.task(i)] for i in tasks]),
+            None if self.limits is None else [self.limits_of(i) for i in tasks],
         )
 
     def take(self, index: IntArray) -> Sample:
@@ -184,6 +217,7 @@ class Sample:
                 rows[index[offsets[i] : offsets[i + 1]] - self.offsets[i]]
                 for i, rows in enumerate(self.covariates)
             ),
+            None if self.limits is None else self.limits[:, index],
         )
 
 

@@ -20,6 +20,7 @@ from xcopula.fitting.fit import fit_in_steps
 from xcopula.fitting.request import Request, check_names, check_thin
 from xcopula.fitting.steps import begin
 from xcopula.labels.buffer import Buffer, check_buffer
+from xcopula.labels.censoring import thinned_censored
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.entries import Entries, find_entries
 from xcopula.labels.georeference import from_table
@@ -198,6 +199,7 @@ def _alone(primary: str, options: Options) -> Options:
         **options,
         "marginals": own(options["marginals"]),
         "kernels": own(options["kernels"]),
+        "censored": own(options["censored"]),
         # One task has no pairs; what has a law of its own, as kriging, keeps it.
         "method": method if method.law else "full",
     }
@@ -218,8 +220,10 @@ class _Asked:
 
     @classmethod
     def of(cls, data: Data, names: list[str], options: Options) -> _Asked:
+        thin = check_thin(options["thin"])
+        options = {**options, "censored": thinned_censored(options["censored"], thin)}
         request = _request(names, options)
-        data = thinned(from_table(data), check_thin(options["thin"]))
+        data = thinned(from_table(data), thin)
         sources, system = gather(
             data,
             names,
@@ -227,17 +231,20 @@ class _Asked:
             ard=options["ard"],
             laws=request.laws,
             crs=options["crs"],
+            censored=request.censored,
         )
         check_inputs(system.names, NAMES)
         for option, points in request.method.labelled().items():
             check_points(f"`{option}`", points, system)
         entries = find_entries(sources)
         directed = asked_of_groups(options["anisotropy"], system)
-        request = replace(request, anisotropy=directed)
+        plain = tuple(rule.plain for rule in request.censored)
+        request = replace(request, anisotropy=directed, censored=plain)
         single = None
         if len(names) > 1:
-            single = replace(_request(names[:1], _alone(names[0], options)), anisotropy=directed)
-        observations = read(entries, system, request.laws)
+            single = _request(names[:1], _alone(names[0], options))
+            single = replace(single, anisotropy=directed, censored=plain[:1])
+        observations = _read(entries, system, request)
         return cls(data, names, options, request, single, entries, system, observations)
 
     def check(self, splits: Sequence[Split], *, refit: bool) -> None:
@@ -285,8 +292,20 @@ def _begin(
     some = {
         name: source.take(rows) for (name, source), rows in zip(sources.items(), parts, strict=True)
     }
-    observations = read(some, system, request.laws)
+    observations = _read(some, system, request)
     return observations, begin(observations, request)
+
+
+def _read(
+    sources: Mapping[str, Entries], system: CoordinateSystem, request: Request
+) -> Observations:
+    return read(
+        sources,
+        system,
+        request.laws,
+        censored=request.censored,
+        replicates=request.replicates,
+    )
 
 
 def _refitted(

@@ -50,7 +50,7 @@ class Folds:
 
     def of(self, observations: Observations) -> IntArray:
         """Return the fold (n,) of every observation, of all variables."""
-        return self.of_site[observations.sample.sites]
+        return self.of_site[observations.places()]
 
 
 def find_labels(folds: object, data: Data, primary: str) -> xr.DataArray | None:
@@ -108,7 +108,8 @@ def assign(
     ValueError
         If the data do not allow such folds.
     """
-    size = int(observations.sample.sites.max()) + 1
+    places = observations.places()
+    size = int(places.max()) + 1
     if count is not None and (given is not None or not isinstance(folds, str)):
         raise ValueError(
             f"`count` is for {', '.join(map(repr, KINDS))}; found {count!r} with "
@@ -117,7 +118,7 @@ def assign(
     if given is not None:
         return _given(observations, given, size)
     rng = np.random.default_rng(seed)
-    own = np.unique(observations.sample.sites[observations.sample.task(0)])
+    own = np.unique(places[observations.sample.task(0)])
     if not isinstance(folds, str):
         number = _enough(check_integer("folds", folds, least=2), own.size, "sites")
         of_site = np.full(size, NO_SITE, np.int64)
@@ -125,7 +126,7 @@ def assign(
         return Folds(of_site, np.arange(number), "sites")
     if count is not None:
         check_integer("count", count, least=2)
-    numbers, first = np.unique(observations.sample.sites, return_index=True)
+    numbers, first = np.unique(places, return_index=True)
     sites = _Sites(observations.coordinates, observations.positions[first], np.isin(numbers, own))
     make = {"blocks": _blocks, "stations": _stations, "time": _spans}[folds]
     found, number = make(sites, count, rng)
@@ -177,7 +178,13 @@ def _given(observations: Observations, given: xr.DataArray, size: int) -> Folds:
     if names.size < 2:
         raise ValueError(f"`folds` has one label only, {names[0]!r}. At least two are needed.")
     of_site = np.full(size, NO_SITE, np.int64)
-    of_site[observations.sample.sites[observations.sample.task(0)]] = codes
+    places = observations.places()[observations.sample.task(0)]
+    of_site[places] = codes
+    if (of_site[places] != codes).any():
+        raise ValueError(
+            f"`folds` has several labels at a site where {name!r} has several values. Give "
+            "replicates one fold: each would tell what the others are."
+        )
     return Folds(of_site, names, "given")
 
 
