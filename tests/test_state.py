@@ -78,6 +78,7 @@ WITHOUT_STATE = {
     "xcopula.marginals.recipe.Recipe": "abstract",
     "xcopula.marginals.by.By": "a law before it is fitted",
     "xcopula.marginals.regress.Regress": "a law before it is fitted",
+    "xcopula.marginals.zero_inflated.Inflate": "a law before it is fitted",
     # made of a model or of a target, and made again
     "xcopula.jit.neighbours.Terms": "a graph as the compiled loops read it",
     "xcopula.jit.neighbours._Room": "a small system while it is solved",

@@ -20,6 +20,8 @@ Labels = Mapping[str, tuple[str, ...]]
 
 # Fewest values for a group, and for a regression beyond one for each coefficient.
 FEWEST = 5
+# A value that is repeated so often, and by such a share of the values, is an atom.
+_TIES, _TIED = 5, 0.1
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,16 @@ class Recipe(ABC):
     def family(self) -> type[Marginal] | None:
         """The family of the innermost law, or None if it is yet to be chosen."""
         return self.law.family if isinstance(self.law, Recipe) else self.law
+
+    @property
+    def includes_lower_end(self) -> bool:
+        """Whether zero has a probability of its own."""
+        return isinstance(self.law, Recipe) and self.law.includes_lower_end
+
+    @property
+    def remedy(self) -> str:
+        """What to do about values that the law does not admit."""
+        return Marginal.remedy if self.law is None else self.law.remedy
 
     @property
     def _family_name(self) -> str:
@@ -99,7 +111,10 @@ class Recipe(ABC):
                 f"{', '.join(map(repr, MARGINALS))}."
             )
         y, table = self._check(values, covariates)
-        if family.link == "log":
+        if self.includes_lower_end:
+            reject_outside(y, self, (0.0, np.inf), "non-negative values")
+            _check_smallest(y, self.name)
+        elif family.link == "log":
             reject_outside(y, family, (0.0, np.inf), family.needs)
         return self._fit(y, table, labels or {}, residuals=False)
 
@@ -137,6 +152,25 @@ class Recipe(ABC):
 
 
 Law = Marginal | type[Marginal] | Recipe
+
+
+def _check_smallest(y: Array, name: str) -> None:
+    """Refuse values whose smallest is no zero and often repeated: an atom, but elsewhere.
+
+    Raises
+    ------
+    ValueError
+        With the value, how often it occurs, and what to do.
+    """
+    lowest = float(y.min(initial=np.inf))
+    count = int((y == lowest).sum())
+    if lowest != 0.0 and count >= max(_TIES, _TIED * y.size):
+        raise ValueError(
+            f"{name} gives zero a probability, but no value is 0, and {count} of {y.size} are "
+            f"exactly {lowest:g}, the smallest. If all of these mean '{lowest:g} or less', name "
+            f"that limit, `censored={{variable: {lowest:g}}}`, with a law that has no zeros. If "
+            f"{lowest:g} is the end of the scale, subtract it from the values first."
+        )
 
 
 def ingredient(law: object, maker: str) -> type[Marginal] | Recipe | None:

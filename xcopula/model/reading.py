@@ -24,7 +24,7 @@ from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.origin import Label, Origin
 from xcopula.labels.rows import Rows
 from xcopula.labels.sites import sites_within
-from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression
+from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression, ZeroInflated
 from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
 from xcopula.methods import METHODS, Method
@@ -48,6 +48,7 @@ CLASSES: dict[str, type] = {
         *(Axis, Candidate, CoordinateGroup, CoordinateSystem, Covariance, Cycle, Design, Field),
         *(Globe, Grouped, InputGroup, Label, Member, Origin, ParetoTail, Process, Projection),
         *(Regression, ScoreTable, Share, Since, Student, Targets, Trial, Uncertainty, Variable),
+        ZeroInflated,
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
     )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe, fit_law
-from xcopula.marginals.varying import Varying
+from xcopula.marginals.varying import innermost
 from xcopula.model import CopulaModel
 from xcopula.prediction.predictor import mixed
 from xcopula.process import Moments, Predictive, scores_of
@@ -97,9 +97,7 @@ def climatology(
 
 def _family(spec: Law | None, fitted: Marginal) -> Law:
     """Return what is fitted to values alone: the law that was asked for, its family settled."""
-    inner = fitted
-    while isinstance(inner, Varying):
-        inner = inner.inner
+    inner = innermost(fitted)
     if isinstance(spec, Recipe):
         return next(r for r in spec.candidates() if r.family in (spec.family, type(inner)))
     if isinstance(spec, type):
