@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal, reject_outside
+from xcopula.marginals.estimation import maximise
 from xcopula.marginals.families import MARGINALS
+from xcopula.marginals.intervals import is_interval, stand_ins
 from xcopula.marginals.parzen import Parzen
 from xcopula.marginals.tails import Array
 
@@ -219,6 +222,7 @@ def fit_law(
     values: npt.ArrayLike,
     covariates: npt.ArrayLike | None = None,
     labels: Labels | None = None,
+    limits: Array | None = None,
 ) -> Marginal:
     """Return a law, fitted to independent values unless it is already an instance.
 
@@ -229,16 +233,51 @@ def fit_law(
         and covariates.
     values, covariates, labels
         See :meth:`Recipe.fit`.
+    limits : ndarray (2, n), optional
+        Between which numbers each value lies, where some are known as intervals only.
 
     Returns
     -------
     Marginal
         Not bound to rows.
+
+    Raises
+    ------
+    SupportError
+        If the law does not admit the values, or, as the Parzen law, no intervals.
     """
     if isinstance(law, Marginal):
         return law
-    if not isinstance(law, Recipe):
-        return law.fit(values)
     if covariates is None:
         covariates = np.empty((np.size(values), 0))
-    return law.fit(values, covariates, labels)
+    if limits is not None and is_interval(limits).any():
+        return _fit_to_intervals(law, np.asarray(values, np.float64), covariates, labels, limits)
+    return law.fit(values, covariates, labels) if isinstance(law, Recipe) else law.fit(values)
+
+
+def _fit_to_intervals(
+    law: type[Marginal] | Recipe,
+    values: Array,
+    covariates: npt.ArrayLike,
+    labels: Labels | None,
+    limits: Array,
+) -> Marginal:
+    """Fit a law to values of which some are intervals, from a fit to numbers in their place."""
+    open_ = is_interval(limits)
+    family = law.family if isinstance(law, Recipe) else law
+    if family is not None and issubclass(family, Parzen):
+        raise SupportError(
+            f"{law.name} is made of the values themselves and takes no intervals: {open_.sum()} of "
+            f"{values.size} values are known as intervals only. Choose another marginal, such as "
+            "'gamma', 'lognormal' or 'gev'."
+        )
+    if family is not None and family.link == "log" and (limits[1, open_] <= 0.0).any():
+        ends = limits[1, open_ & (limits[1] <= 0.0)]
+        raise SupportError(
+            f"{law.name} needs positive values: {ends.size} of {open_.sum()} intervals end at or "
+            f"below zero (first: {ends[0]:g}). Check the limits and their units, or choose a "
+            "marginal with wider support ('normal', 'gev', 't')."
+        )
+    known = stand_ins(values, limits)
+    start = fit_law(law, known, covariates, labels)
+    return maximise(start, known, np.asarray(covariates, np.float64), limits=limits)
