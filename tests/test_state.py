@@ -78,6 +78,7 @@ WITHOUT_STATE = {
     "xcopula.marginals.recipe.Recipe": "abstract",
     "xcopula.marginals.by.By": "a law before it is fitted",
     "xcopula.marginals.regress.Regress": "a law before it is fitted",
+    "xcopula.marginals.truncation.Truncate": "a law before it is fitted",
     "xcopula.marginals.zero_inflated.Inflate": "a law before it is fitted",
     # made of a model or of a target, and made again
     "xcopula.jit.neighbours.Terms": "a graph as the compiled loops read it",
@@ -341,6 +342,7 @@ def make(request, sites, grid, sloped, sloped_grid, trio):
         "regress in by": lambda: law(xcopula.by("side", xcopula.regress("gev", on="height"))),
         "by in regress": lambda: law(xcopula.regress(xcopula.by("side", "t"), on="height")),
         "zeros": lambda: law(xcopula.zero_inflated("gamma")),
+        "cut off": lambda: single(marginals="normal", support=(0.0, None)),
         "own law": lambda: law(Logistic(1.5, -1.0)),
         "own kernel": lambda: single(kernels=RationalQuadratic()),
         "structures": lambda: single(structures=2),
@@ -389,6 +391,7 @@ CASES = [
     "regress in by",
     "by in regress",
     "zeros",
+    "cut off",
     "own law",
     "own kernel",
     "structures",

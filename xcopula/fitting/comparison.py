@@ -13,7 +13,8 @@ from scipy.special import kolmogorov
 from xcopula.arguments import check_integer
 from xcopula.fitting.alone import Alone, starting_law
 from xcopula.fitting.directions import input_groups
-from xcopula.fitting.request import as_names, check_structures
+from xcopula.fitting.request import as_names, check_structures, check_supports
+from xcopula.fitting.suitability import check_values, suited
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
 from xcopula.labels.coordinates import Coords
 from xcopula.labels.observations import observe
@@ -48,12 +49,13 @@ def compare(
     solver: str | Solver = "auto",
     structures: int = 1,
     ard: bool | Sequence[str] = False,
+    support: object = None,
 ) -> xr.Dataset:
     """Fit every kernel with every marginal law to each variable alone.
 
     Parameters
     ----------
-    data, coords, solver, structures, ard
+    data, coords, solver, structures, ard, support
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
@@ -64,7 +66,8 @@ def compare(
     Dataset
         On dims (task, kernel, marginal): ``log_likelihood``, ``aic``, ``loo_log_score``,
         ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where values lie outside the support
-        of a law. :func:`format_comparison` prints it.
+        of a law. All laws are compared, also those that put some probability below zero.
+        :func:`format_comparison` prints it.
     """
     names = as_names("variables", variables)
     if not names or len(set(names)) < len(names):
@@ -76,14 +79,19 @@ def compare(
     structures, asked = check_integer("structures", structures, least=1), resolve_solver(solver)
     observations = observe(data, names, coords, ard=ard)
     check_structures(observations, structures)
+    ends = check_supports(support, names)
     groups = input_groups(observations)
     shape = (len(names), len(families), len(laws))
     tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
     for i in range(len(names)):
         sample = observations.sample.select([i])
         alone = Alone(sample, groups, structures, settle(asked, [sample.sizes]))
+        check_values(sample, ends[i], names[i])
         for m, law in enumerate(laws):
-            start = starting_law(law, alone.sample.values)
+            own = law if ends[i] is None else suited(law, sample, ends[i])
+            start = None
+            if own is not None:
+                start = starting_law(own, sample.values, limits=sample.limits)
             for k, kernel in enumerate(families if start is not None else ()):
                 assert start is not None
                 for measure, value in _measure(alone, alone.fit(kernel, start)).items():
@@ -114,8 +122,12 @@ def _several(option: str, given: Any) -> list[Any]:
     return several
 
 
-def _constant(law: Law) -> Marginal | type[Marginal]:
-    if isinstance(law, Recipe) or (isinstance(law, Marginal) and law.fields):
+def _constant(law: Law) -> Law:
+    if isinstance(law, Recipe) and not law.fields and law.family is None:
+        raise ValueError(
+            f"`marginals`: {law.name!r} stands for several laws. Name the family of each."
+        )
+    if isinstance(law, Recipe | Marginal) and law.fields:
         raise TypeError(
             f"`marginals`: {law.name!r} varies with fields, and `compare` takes none. Name a "
             "family, or give this law to `fit`."

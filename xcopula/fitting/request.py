@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from xcopula.arguments import check_integer
 from xcopula.fitting.optimiser import OPTIMIZERS
+from xcopula.fitting.suitability import Support
 from xcopula.kernels import KERNELS, Kernel, resolve_kernel
 from xcopula.kernels.covariance import COUPLINGS, NOISES, Covariance, InputGroup
 from xcopula.labels.names import check_variables
@@ -29,6 +30,7 @@ __all__ = [
     "as_names",
     "check_names",
     "check_structures",
+    "check_supports",
     "check_thin",
 ]
 
@@ -68,6 +70,8 @@ class Request:
         Of a fit that is under way; 0 for one that is recorded.
     anisotropy : tuple
         Whether ranges differ by direction in each group of coordinates; None to find out.
+    support : tuple
+        The ends of the values that each variable can have; None where nothing was stated.
     """
 
     method: Method
@@ -86,6 +90,7 @@ class Request:
     other_coupling: bool = False
     ticket: int = 0
     anisotropy: tuple[bool | None, ...] = ()
+    support: tuple[Support, ...] = ()
 
     @classmethod
     def of(
@@ -105,6 +110,7 @@ class Request:
         seed: int,
         max_hours: float | None,
         callback: Callback | None,
+        support: object = None,
     ) -> Request:
         """Check the options of a fit of some variables, and resolve their names."""
         _check_choice("coupling", coupling, (_OPEN, *COUPLINGS))
@@ -131,6 +137,7 @@ class Request:
             seed=check_integer("seed", seed),
             max_hours=max_hours,
             callback=callback,
+            support=check_supports(support, names),
         )
 
     def __post_init__(self) -> None:
@@ -141,6 +148,11 @@ class Request:
             raise ValueError(f"`max_hours` must be positive, found {hours!r}. None sets no limit.")
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"`callback` must be a function or None, found {shown(self.callback)}.")
+        if self.method.law is not None and any(self.support):
+            raise ValueError(
+                f"`support` cuts laws off, but method={self.method.name!r} takes "
+                f"{self.method.law} marginals only. Leave it out, or choose another method."
+            )
         given = tuple(k for k in self.kernels if k)
         for some in self._possible(given):
             Covariance(some, (InputGroup(1),), self.coupling, self.structures or 1, self.noise)
@@ -213,6 +225,44 @@ def check_thin(thin: Any) -> Any:
     if isinstance(thin, Mapping):
         return {dim: check_integer("thin", step, least=1) for dim, step in thin.items()}
     return None if thin is None else check_integer("thin", thin, least=1)
+
+
+def check_supports(given: object, names: Sequence[str]) -> tuple[Support, ...]:
+    """Return the ends of the values that each variable can have, None where none are stated.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If a variable is unknown, or something is no pair of ends.
+    """
+    if isinstance(given, Mapping):
+        unknown = [n for n in given if n not in names]
+        if unknown:
+            raise KeyError(
+                f"`support` names {unknown}, but the variables of the model are {list(names)}."
+            )
+        return tuple(_pair(given.get(name)) for name in names)
+    return (_pair(given),) * len(names)
+
+
+def _pair(given: Any) -> Support:
+    """Return two ends as numbers, infinite where one is None."""
+    if given is None:
+        return None
+    ends = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else []
+    numbers = [e for e in ends if isinstance(e, int | float | np.number | None)]
+    if len(ends) != 2 or len(numbers) != 2 or any(isinstance(e, bool) for e in ends):
+        raise TypeError(
+            f"`support` must be two numbers, of which one may be None, such as (0, None); found "
+            f"{shown(given)}."
+        )
+    lower = -np.inf if ends[0] is None else float(ends[0])
+    upper = np.inf if ends[1] is None else float(ends[1])
+    if not lower < upper:
+        raise ValueError(
+            f"`support` must have a lower end below the upper one, found {shown(given)}."
+        )
+    return lower, upper
 
 
 def _structures(given: object) -> int | None:

@@ -291,15 +291,20 @@ def _advice(bad: Array, law: Named) -> str:
     return law.remedy
 
 
-def check_scores(law: Marginal, values: Array, variable: str) -> None:
+def check_scores(
+    law: Marginal, values: Array, variable: str, known: npt.NDArray[np.bool_] | None = None
+) -> None:
     """Refuse values at the very end of a support, such as zeros under an exponential law.
+
+    Only known values count, where some are intervals.
 
     Raises
     ------
     SupportError
         If a value has no finite normal score; it counts them, and says what to do.
     """
-    bad = values[~np.isfinite(law.to_normal(values))]
+    outside = ~np.isfinite(law.to_normal(values))
+    bad = values[outside if known is None else outside & known]
     if bad.size:
         raise SupportError(
             f"Variable {variable!r}: {bad.size} of {values.size} values have no finite normal "

@@ -27,6 +27,7 @@ from xcopula.labels.sites import sites_within
 from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression, ZeroInflated
 from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
+from xcopula.marginals.truncation import Truncated
 from xcopula.methods import METHODS, Method
 from xcopula.model.candidates import Candidate, Share, Trial
 from xcopula.model.conditioning import Since
@@ -48,7 +49,7 @@ CLASSES: dict[str, type] = {
         *(Axis, Candidate, CoordinateGroup, CoordinateSystem, Covariance, Cycle, Design, Field),
         *(Globe, Grouped, InputGroup, Label, Member, Origin, ParetoTail, Process, Projection),
         *(Regression, ScoreTable, Share, Since, Student, Targets, Trial, Uncertainty, Variable),
-        ZeroInflated,
+        *(Truncated, ZeroInflated),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
     )
