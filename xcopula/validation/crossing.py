@@ -198,6 +198,7 @@ def _alone(primary: str, options: Options) -> Options:
         **options,
         "marginals": own(options["marginals"]),
         "kernels": own(options["kernels"]),
+        "support": own(options["support"]),
         # One task has no pairs; what has a law of its own, as kriging, keeps it.
         "method": method if method.law else "full",
     }
