@@ -115,10 +115,8 @@ def table(rows: pd.DataFrame) -> str:
         cells += [f"{own[k].mean():+.3f}" for k in ("location", "scale")]
         cells.append(f"{own['seconds'].mean():.1f}")
         lines.append(f"| {' | '.join(cells)} |")
-    lines.append(
-        f"\nTruth: length {LENGTH:.0f} km, nugget {NUGGET}, location 0, scale {SCALE} (of logarithms).\n"
-    )
-    return "\n".join(lines)
+    truth = f"length {LENGTH:.0f} km, nugget {NUGGET}, location 0 and scale {SCALE} of logarithms"
+    return "\n".join([*lines, f"\nTruth: {truth}.\n"])
 
 
 def main() -> None:

@@ -124,7 +124,13 @@ def draw(maps: Mapping[str, xr.DataArray], samples: xr.Dataset) -> Figure:
         for which, style in ((below, "v"), (~below, "o")):
             shown = which if title != DROPPED else which & seen
             ax.plot(
-                samples["x"][shown], samples["y"][shown], style, ms=3.2, mfc="none", mec="k", mew=0.5
+                samples["x"][shown],
+                samples["y"][shown],
+                style,
+                ms=3.2,
+                mfc="none",
+                mec="k",
+                mew=0.5,
             )
         ax.set_title(title, loc="left", fontsize=10)
         ax.set_aspect("equal")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xcopula.fitting import compare, format_comparison
     from xcopula.fitting.fit import fit
     from xcopula.labels.coordinates import cycle
-    from xcopula.marginals import by, regress
+    from xcopula.marginals import by, regress, zero_inflated
     from xcopula.model import CopulaModel, LazyModel, load
     from xcopula.prediction import Posterior, predict
     from xcopula.validation import cross_validate, format_validation
@@ -51,6 +51,7 @@ __all__ = [
     "regress",
     "solvers",
     "storage",
+    "zero_inflated",
 ]
 
 _HOMES = {
@@ -67,6 +68,7 @@ _HOMES = {
     "load": "xcopula.model",
     "predict": "xcopula.prediction",
     "regress": "xcopula.marginals",
+    "zero_inflated": "xcopula.marginals",
 }
 
 

@@ -3,8 +3,9 @@
 Run as ``python examples/colorado/decade.py``; it takes about an hour of processor time. All 314
 stations and 120 months are one sample, with the temperatures as secondaries: 88,000 values, solved
 by neighbours. Each month of the year has its own gamma law, whose scale follows elevation, and
-elevation is an input of the process as well. Months of no rain, 830 of them, are set to 0.5 mm,
-half of what the gauges resolve.
+elevation is an input of the process as well. Months of no rain, 830 of them, are set to
+0.5 mm here, since the figures are from before laws had a probability of zero: `zero_inflated` takes
+them as they are.
 
 ``map`` maps the months to Zarr, block by block, and predicts a gauge that the model did not see.
 ``validate`` leaves out the gauges of random squares, for the whole decade or for two years of it,
@@ -56,7 +57,7 @@ class Job:
 
 
 def read_decade(quick: bool) -> xr.Dataset:
-    """Return the stations' months; no rain is half of what a gauge resolves."""
+    """Return the stations' months; no rain is set to 0.5 mm, as the figures were made."""
     climate = xcopula.datasets.colorado()
     if quick:
         # Every law of a month needs some values: all gauges of a winter month and a summer month.

@@ -13,7 +13,7 @@ from sources import EAST, NORTH
 import xcopula
 from xcopula.errors import CoordinateError
 from xcopula.fitting.directions import input_groups
-from xcopula.fitting.request import Request, check_names, check_thin
+from xcopula.fitting.request import Request, check_names, check_supports, check_thin
 from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.covariance import InputGroup
 from xcopula.labels.observations import observe
@@ -352,3 +352,45 @@ def test_a_law_fitted_to_other_fields_is_refused(fit_by):
     fitted = fit_by("full").marginals[1]
     with pytest.raises(TypeError, match=r"'normal ~ height' was fitted to the fields of other"):
         request(marginals={"metal": Gamma, "proxy": fitted})
+
+
+class TestSupport:
+    """What `support` may be."""
+
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            (None, (None, None)),
+            ((0, None), ((0.0, np.inf),) * 2),
+            ([None, 3.5], ((-np.inf, 3.5),) * 2),
+            ({"b": (0, 100)}, (None, (0.0, 100.0))),
+            ({"a": None}, (None, None)),
+            ((None, None), ((-np.inf, np.inf),) * 2),
+        ],
+    )
+    def test_pairs(self, given, expected):
+        """One pair for all, or one for each; None leaves an end open."""
+        assert check_supports(given, ["a", "b"]) == expected
+
+    @pytest.mark.parametrize(
+        ("given", "error", "match"),
+        [
+            ({"c": (0, None)}, KeyError, r"`support` names \['c'\].*\['a', 'b'\]"),
+            (0, TypeError, r"`support` must be two numbers.*such as \(0, None\); found 0"),
+            ("0,", TypeError, "must be two numbers"),
+            ((0, 1, 2), TypeError, "must be two numbers"),
+            ((0, "1"), TypeError, "must be two numbers"),
+            ((False, True), TypeError, "must be two numbers"),
+            ((1, 0), ValueError, r"lower end below the upper one, found \(1, 0\)"),
+            ((0, np.nan), ValueError, "lower end below the upper one"),
+        ],
+    )
+    def test_refusals(self, given, error, match):
+        """What was found is said."""
+        with pytest.raises(error, match=match):
+            check_supports(given, ["a", "b"])
+
+    def test_a_method_with_one_law(self):
+        """It cannot cut it off."""
+        with pytest.raises(ValueError, match="`support` cuts laws off, but method='cokriging'"):
+            request(method="cokriging", support=(0, None))

@@ -57,9 +57,10 @@ def of(sample, structures=1):
     return Alone(sample, PLANE, structures, Exact())
 
 
-def select(alone, kernels, law, labels=None, rows=None):
-    """Try all that may be chosen, one after the other."""
-    choice = Choice(alone, kernels or kernels_to_try(None), laws_to_try(law), labels, rows)
+def select(alone, kernels, law, labels=None, rows=None, support=(-math.inf, math.inf)):
+    """Try all that may be chosen, one after the other; no law is passed over for its support."""
+    options = {"labels": labels, "rows": rows, "support": support}
+    choice = Choice(alone, kernels or kernels_to_try(None), laws_to_try(law), **options)
     first = choice.try_law(0)
     laws = [first, *(choice.try_law(k, first) for k in range(1, len(choice.laws)))]
     return choice.ranked(
@@ -144,6 +145,16 @@ def test_a_skewed_law_wins_on_skewed_data(skewed):
     normal = min(c.aic for c in candidates if c.marginal.name == "normal")
     assert candidates[0].marginal.name not in ("normal", "t")
     assert candidates[0].aic < normal - 10.0
+
+
+def test_laws_that_reach_below_zero_are_passed_over(skewed):
+    """Where all values are above it; what was asked for is taken."""
+    sample, candidates = skewed
+    found = select(of(sample), [KERNELS["se"]], None, support=None)
+    assert {c.marginal.name for c in found} == {"lognormal", "exponential", "gamma", "parzen"}
+    assert candidates[0].marginal.name in {c.marginal.name for c in found}
+    (asked,) = select(of(sample), [KERNELS["se"]], Normal, support=None)
+    assert asked.marginal.name == "normal"
 
 
 def test_candidate_reports_its_own_likelihood(skewed):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import quad
 from scipy.special import log_ndtr
 
 from xcopula.marginals.tails import (
+    log_between,
     log_phi,
     normal_score,
     smaller_tail,
@@ -63,3 +65,26 @@ def test_slope_by_the_shape(shape):
     s, h = np.linspace(-1.0, 2.0, 31), 1e-5
     expected = (stretch(s, shape + h) - stretch(s, shape - h)) / (2.0 * h)
     np.testing.assert_allclose(stretch_slope(s, shape), expected, rtol=1e-7, atol=1e-8)
+
+
+def test_log_between():
+    """Probabilities of intervals, wide and narrow, near and far, on both sides."""
+
+    def brute(a, b):
+        # the integral of the density over its value at the nearer end, which cannot vanish
+        near = min(max(a, 0.0), b) if b > 0.0 else b
+        total = quad(lambda t: np.exp(0.5 * (near - t) * (near + t)), a, b, epsabs=0, limit=200)[0]
+        return np.log(total) + log_phi(near)
+
+    for low in (-30.0, -8.0, -1.0, -0.01, 0.0, 0.4, 5.0, 25.0):
+        for width in (1e-12, 1e-6, 1e-3, 0.02, 0.05, 0.5, 2.0):
+            high = low + width
+            assert log_between(low, high) == pytest.approx(brute(low, high), rel=1e-11)
+
+
+def test_log_between_open_ends():
+    """An open end leaves a tail; an empty interval has nothing, NaN stays NaN."""
+    low = np.array([-np.inf, 3.0, -np.inf, 1.0, np.nan, -np.inf])
+    high = np.array([-3.0, np.inf, np.inf, 1.0, 1.0, -np.inf])
+    expected = [log_ndtr(-3.0), log_ndtr(-3.0), 0.0, -np.inf, np.nan, -np.inf]
+    np.testing.assert_allclose(log_between(low, high), expected, rtol=1e-15)

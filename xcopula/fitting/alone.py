@@ -18,6 +18,7 @@ from xcopula.kernels.base import half_distance
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.kernels.nested import family
 from xcopula.marginals import Labels, Law, Marginal, check_law, fit_law
+from xcopula.marginals.intervals import check_limits, is_interval
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample, Scores, scores
@@ -232,9 +233,12 @@ def length_parameters(process: Process) -> IntArray:
 def largest_score(law: Marginal, sample: Sample) -> float:
     """Return the largest absolute normal score of a task alone.
 
-    A law that does not vary increases: the ends of the sample have it.
+    A law that does not vary increases: the ends of the sample have it. Intervals have none.
     """
-    if law.fields:
+    if sample.limits is not None:
+        z = law.at(sample.covariates_of(0)).to_normal(sample.values)
+        z = np.append(z[~sample.is_interval], 0.0)
+    elif law.fields:
         z = law.at(sample.covariates_of(0)).to_normal(sample.values)
     else:
         z = law.to_normal(np.array([sample.values.min(), sample.values.max()]))
@@ -246,18 +250,24 @@ def starting_law(
     values: FloatArray,
     covariates: FloatArray | None = None,
     labels: Labels | None = None,
+    limits: FloatArray | None = None,
 ) -> Marginal | None:
     """Return the law fitted to independent values, or None if it does not admit them all.
 
     Covariates (n, c) and the names of groups are for laws that vary; the law returned is not bound
-    to these rows.
+    to these rows. With limits (2, n) some values are known as intervals only.
     """
     try:
-        marginal = fit_law(law, values, covariates, labels)
+        marginal = fit_law(law, values, covariates, labels, limits)
+        check_law(marginal)
+        bound = marginal if covariates is None else marginal.at(covariates)
+        if limits is not None:
+            check_limits(bound, limits)
     except SupportError:
         return None
-    check_law(marginal)
-    bound = marginal if covariates is None else marginal.at(covariates)
+    if limits is not None:
+        finite = np.isfinite(bound.to_normal(values)) | is_interval(limits)
+        return marginal if finite.all() else None
     # A value at the very end of a support, such as a zero, has no finite score.
     ends = values if marginal.fields else np.array([values.min(), values.max()])
     return marginal if np.isfinite(bound.to_normal(ends)).all() else None

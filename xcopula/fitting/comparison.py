@@ -20,7 +20,8 @@ from xcopula.fitting.directions import (
     input_groups,
     try_directions,
 )
-from xcopula.fitting.request import as_names, check_structures
+from xcopula.fitting.request import as_names, check_structures, check_supports
+from xcopula.fitting.suitability import check_values, suited
 from xcopula.kernels import KERNELS, KernelSpec, resolve_kernels
 from xcopula.kernels.nested import check_count, simplest
 from xcopula.labels.censoring import Censored, rules_of
@@ -60,12 +61,13 @@ def compare(
     anisotropy: Anisotropy = False,
     censored: Censored = "auto",
     replicates: bool = False,
+    support: object = None,
 ) -> xr.Dataset:
     """Fit every kernel with every marginal law to each variable alone.
 
     Parameters
     ----------
-    data, coords, solver, structures, ard, censored, replicates
+    data, coords, solver, structures, ard, censored, replicates, support
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
@@ -80,7 +82,8 @@ def compare(
     Dataset
         On dims (task, kernel, marginal): ``log_likelihood``, ``aic``, ``loo_log_score``,
         ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where values lie outside the support
-        of a law. ``anisotropic`` says whether ranges differ by direction.
+        of a law. All laws are compared, also those that put some probability below zero.
+        ``anisotropic`` says whether ranges differ by direction.
         :func:`format_comparison` prints it.
     """
     names = as_names("variables", variables)
@@ -103,6 +106,7 @@ def compare(
         replicates=check_flag("replicates", replicates),
     )
     check_structures(observations, structures)
+    ends = check_supports(support, names)
     turned = check_directions(observations, asked_of_groups(anisotropy, observations.coordinates))
     groups = input_groups(observations, turned)
     shape = (len(names), len(shapes), len(laws))
@@ -111,8 +115,12 @@ def compare(
     for i in range(len(names)):
         sample = observations.sample.select([i])
         alone = Alone(sample, groups, structures, settle(asked, [sample.sizes]))
+        check_values(sample, ends[i], names[i])
         for m, law in enumerate(laws):
-            start = starting_law(law, alone.sample.values)
+            own = law if ends[i] is None else suited(law, sample, ends[i])
+            start = None
+            if own is not None:
+                start = starting_law(own, sample.values, limits=sample.limits)
             for k, kernel in enumerate(shapes if start is not None else ()):
                 assert start is not None
                 plain = alone.fit(kernel, start)
@@ -146,8 +154,12 @@ def _several(option: str, given: Any) -> list[Any]:
     return several
 
 
-def _constant(law: Law) -> Marginal | type[Marginal]:
-    if isinstance(law, Recipe) or (isinstance(law, Marginal) and law.fields):
+def _constant(law: Law) -> Law:
+    if isinstance(law, Recipe) and not law.fields and law.family is None:
+        raise ValueError(
+            f"`marginals`: {law.name!r} stands for several laws. Name the family of each."
+        )
+    if isinstance(law, Recipe | Marginal) and law.fields:
         raise TypeError(
             f"`marginals`: {law.name!r} varies with fields, and `compare` takes none. Name a "
             "family, or give this law to `fit`."

@@ -64,6 +64,9 @@ FloatArray = npt.NDArray[np.float64]
 
 _LARGE = 800
 
+# Of a support: None leaves an end open.
+Ends = tuple[float | None, float | None] | None
+
 
 def fit(
     data: Data,
@@ -75,6 +78,7 @@ def fit(
     method: str | Method = "transductive",
     solver: str | Solver = "auto",
     marginals: str | Law | Mapping[str, str | Law] = "auto",
+    support: Ends | Mapping[str, Ends] = None,
     kernels: KernelSpec | Mapping[str, KernelSpec] = "auto",
     coupling: str = "convolution",
     structures: int | str = "auto",
@@ -130,7 +134,14 @@ def fit(
         Marginal law of every variable, or of each by name: "auto", "normal", "lognormal",
         "exponential", "gev", "gamma", "t", "parzen", or a law of your own. A law that varies is
         made by :func:`xcopula.by` (a law for each month, say) or :func:`xcopula.regress` (with
-        elevation, say), and fitted inside the likelihood.
+        elevation, say), and fitted inside the likelihood. :func:`xcopula.zero_inflated` gives zero
+        a probability of its own; "auto" does so where three values or more are exactly zero and
+        none is negative.
+    support : pair of numbers or mapping, optional
+        The least and the largest value that a variable can have, such as (0, None), of all
+        variables or of each by name. Laws are cut off there; values outside are refused. By
+        default "auto" passes over laws that put more than 0.1 % below zero where all values are
+        above it, unless the units are degrees Celsius or Fahrenheit. (None, None) prevents that.
     kernels : str, Kernel, list or mapping
         Kernel of every variable, or of each by name: "auto", "se", "matern12", "matern32",
         "matern52", or a kernel of your own. A list has a kernel for each nested structure, such as
@@ -236,6 +247,7 @@ def fit(
         callback=_Counted(callback) if callable(callback) else callback,
         censored=thinned_censored(censored, thin),
         replicates=replicates,
+        support=support,
     )
     compute = check_flag("compute", compute)
     listener = choose_listener(progress)

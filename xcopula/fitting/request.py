@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from xcopula.arguments import check_flag, check_integer
 from xcopula.fitting.optimiser import OPTIMIZERS
+from xcopula.fitting.suitability import Support
 from xcopula.kernels import KERNELS, Nested, TaskKernel, resolve_kernels
 from xcopula.kernels.covariance import COUPLINGS, NOISES, Covariance, InputGroup
 from xcopula.kernels.nested import check_count, simplest
@@ -31,6 +32,7 @@ __all__ = [
     "as_names",
     "check_names",
     "check_structures",
+    "check_supports",
     "check_thin",
 ]
 
@@ -74,6 +76,8 @@ class Request:
         How it is told of each variable which values are known as intervals.
     replicates : bool
         Whether a site may have several values of a variable.
+    support : tuple
+        The ends of the values that each variable can have; None where nothing was stated.
     """
 
     method: Method
@@ -94,6 +98,7 @@ class Request:
     anisotropy: tuple[bool | None, ...] = ()
     censored: tuple[Rule, ...] = ()
     replicates: bool = False
+    support: tuple[Support, ...] = ()
 
     @classmethod
     def of(
@@ -115,6 +120,7 @@ class Request:
         callback: Callback | None,
         censored: object = AUTO,
         replicates: bool = False,
+        support: object = None,
     ) -> Request:
         """Check the options of a fit of some variables, and resolve their names."""
         _check_choice("coupling", coupling, (_OPEN, *COUPLINGS))
@@ -145,6 +151,7 @@ class Request:
             callback=callback,
             censored=rules_of(censored, names),
             replicates=check_flag("replicates", replicates),
+            support=check_supports(support, names),
         )
 
     def __post_init__(self) -> None:
@@ -155,6 +162,11 @@ class Request:
             raise ValueError(f"`max_hours` must be positive, found {hours!r}. None sets no limit.")
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"`callback` must be a function or None, found {shown(self.callback)}.")
+        if self.method.law is not None and any(self.support):
+            raise ValueError(
+                f"`support` cuts laws off, but method={self.method.name!r} takes "
+                f"{self.method.law} marginals only. Leave it out, or choose another method."
+            )
         given = tuple(k for k in self.kernels if k)
         for some in self._possible(given):
             Covariance(some, (InputGroup(1),), self.coupling, self.structures or 1, self.noise)
@@ -227,6 +239,44 @@ def check_thin(thin: Any) -> Any:
     if isinstance(thin, Mapping):
         return {dim: check_integer("thin", step, least=1) for dim, step in thin.items()}
     return None if thin is None else check_integer("thin", thin, least=1)
+
+
+def check_supports(given: object, names: Sequence[str]) -> tuple[Support, ...]:
+    """Return the ends of the values that each variable can have, None where none are stated.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If a variable is unknown, or something is no pair of ends.
+    """
+    if isinstance(given, Mapping):
+        unknown = [n for n in given if n not in names]
+        if unknown:
+            raise KeyError(
+                f"`support` names {unknown}, but the variables of the model are {list(names)}."
+            )
+        return tuple(_pair(given.get(name)) for name in names)
+    return (_pair(given),) * len(names)
+
+
+def _pair(given: Any) -> Support:
+    """Return two ends as numbers, infinite where one is None."""
+    if given is None:
+        return None
+    ends = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else []
+    numbers = [e for e in ends if isinstance(e, int | float | np.number | None)]
+    if len(ends) != 2 or len(numbers) != 2 or any(isinstance(e, bool) for e in ends):
+        raise TypeError(
+            f"`support` must be two numbers, of which one may be None, such as (0, None); found "
+            f"{shown(given)}."
+        )
+    lower = -np.inf if ends[0] is None else float(ends[0])
+    upper = np.inf if ends[1] is None else float(ends[1])
+    if not lower < upper:
+        raise ValueError(
+            f"`support` must have a lower end below the upper one, found {shown(given)}."
+        )
+    return lower, upper
 
 
 def _structures(given: object, kernels: Sequence[TaskKernel | None]) -> int | None:

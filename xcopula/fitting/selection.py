@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.alone import Alone, largest_score, starting_law
+from xcopula.fitting.suitability import Support, stays_positive, suited
 from xcopula.kernels import KERNELS, Nested, TaskKernel
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
 from xcopula.model.candidates import Candidate
@@ -72,6 +73,9 @@ class Choice:
     most_structures : int
         More structures than one are tried with the best kernel and law; if they come close, also
         with a kernel each.
+    support : pair of float, optional
+        The ends of the values that the variable can have. None, where they were not stated: laws
+        that are left to choose then stay positive where the values are.
     """
 
     alone: Alone
@@ -80,6 +84,7 @@ class Choice:
     labels: Labels | None = None
     rows: IntArray | None = None
     most_structures: int = 1
+    support: Support = None
 
     @property
     def tries_structures(self) -> bool:
@@ -95,13 +100,20 @@ class Choice:
 
     def try_law(self, number: int, first: Tried = None) -> Tried:
         """Fit a law, from where the first one ended."""
-        law, asked = self.laws[number]
+        given, asked = self.laws[number]
         sample = self.alone.sample
-        covariates = sample.covariates_of(0)
+        rows = sample.values, sample.covariates_of(0), self.labels, sample.limits
         if asked:  # what was asked for fails aloud
-            law = fit_law(law, sample.values, covariates, self.labels)
-        marginal = starting_law(law, sample.values, covariates, self.labels)
-        return None if marginal is None else self._try(self.kernels[0], marginal, first)
+            law: Law | None = fit_law(given, *rows)
+        else:
+            law = suited(given, sample, self.support)
+        marginal = None if law is None else starting_law(law, *rows)
+        if marginal is None:
+            return None
+        bound = marginal.at(sample.covariates_of(0))
+        if not asked and not stays_positive(bound, sample, self.support):
+            return None
+        return self._try(self.kernels[0], marginal, first)
 
     def try_kernel(self, number: int, laws: Sequence[Tried]) -> Tried:
         """Fit a kernel with the best law, from where that one ended."""

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.errors import SupportError
 from xcopula.fitting.alone import (
     VALUES_ALONE,
     Alone,
@@ -43,6 +42,7 @@ from xcopula.fitting.selection import (
     select_structures,
 )
 from xcopula.fitting.suggestion import suggest
+from xcopula.fitting.suitability import begin_law, within
 from xcopula.fitting.together import (
     Fitted,
     Tables,
@@ -54,10 +54,9 @@ from xcopula.fitting.together import (
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
-from xcopula.marginals import Law, Marginal, Recipe, check_law, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
-from xcopula.model.intervals import check_intervals, check_values
+from xcopula.model.intervals import check_intervals
 from xcopula.model.uncertainty import check_room
 from xcopula.process import Sample
 from xcopula.progress.run import UNHEARD, Step
@@ -111,26 +110,11 @@ def begin(observations: Observations, request: Request) -> Request:
     run_of(request.ticket).expect(3600.0 * cost.hours)
     if request.uncertainty == "laplace":
         check_room(method, solver, sample)
-    fitted: list[Law | None] = []
+    laws = []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
-        if isinstance(law, Recipe) and law.family is None:
-            fitted.append(law)  # one of several families: to be chosen
-            continue
-        name, values = variable.name, sample.values[sample.task(i)]
-        if isinstance(law, Marginal):
-            law.check_support(values[~sample.is_interval[sample.task(i)]], name)
-        elif law is not None:
-            try:
-                law = fit_law(law, values, sample.covariates_of(i), variable.labels)
-                check_law(law)
-            except SupportError as error:
-                raise SupportError(f"Variable {name!r}: {error}") from None
-            except ValueError as error:
-                raise ValueError(f"Variable {name!r}: {error}") from None
-        if law is not None:
-            check_values(law, sample, i, name)
-        fitted.append(law)
-    return replace(request, laws=tuple(fitted), method=method, solver=solver, anisotropy=anisotropy)
+        own = request.support[i] if request.support else None
+        laws.append(begin_law(law, sample.select([i]), variable.labels, own, variable.name))
+    return replace(request, laws=tuple(laws), method=method, solver=solver, anisotropy=anisotropy)
 
 
 def try_law(
@@ -187,6 +171,7 @@ def _choice(
     if sample.size > VALUES_ALONE and not isinstance(request.solver, Sequential):
         rng = np.random.default_rng(request.seed)
         rows = np.sort(rng.permutation(sample.size)[:VALUES_ALONE])
+    variable = observations.variables[task]
     return Choice(
         Alone(
             sample,
@@ -198,9 +183,10 @@ def _choice(
         ),
         kernels_to_try(request.kernels[task]),
         laws_to_try(request.laws[task]),
-        observations.variables[task].labels,
+        variable.labels,
         rows,
         most_structures=_most_structures(request, sample),
+        support=within(request.support[task] if request.support else None, variable.attrs),
     )
 
 

@@ -10,6 +10,7 @@ from xcopula.marginals.families import MARGINALS
 from xcopula.marginals.gamma import Gamma
 from xcopula.marginals.gev import GEV
 from xcopula.marginals.grouping import Grouped
+from xcopula.marginals.inflation import ZeroInflated
 from xcopula.marginals.lognormal import LogNormal
 from xcopula.marginals.normal import Normal
 from xcopula.marginals.parzen import Parzen
@@ -17,6 +18,7 @@ from xcopula.marginals.recipe import Labels, Law, Recipe, fit_law
 from xcopula.marginals.regress import regress
 from xcopula.marginals.regression import Regression
 from xcopula.marginals.student import StudentT
+from xcopula.marginals.zero_inflated import zero_inflated
 
 __all__ = [
     "GEV",
@@ -33,12 +35,14 @@ __all__ = [
     "Recipe",
     "Regression",
     "StudentT",
+    "ZeroInflated",
     "by",
     "check_law",
     "check_scores",
     "fit_law",
     "regress",
     "resolve",
+    "zero_inflated",
 ]
 
 
@@ -49,7 +53,7 @@ def resolve(spec: str | Law) -> Law:
     ----------
     spec : str, Marginal, type of Marginal, or Recipe
         A name is looked up in :data:`MARGINALS`. A class, an instance, and a recipe made by
-        :func:`regress` or :func:`by` are returned unchanged.
+        :func:`regress`, :func:`by` or :func:`zero_inflated` are returned unchanged.
 
     Returns
     -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ __all__ = ["Marginal", "check_parameters", "check_scores", "reject_outside"]
 _STEP = 1e-6  # of the width of the bounds
 _SCORE_STEP = 1e-5
 _SHOWN = 3
+_WIDER = "Choose a marginal with wider support ('normal', 'gev', 't', 'parzen') or mask them."
 _BLOCK = 65_536  # values
 
 
@@ -38,6 +39,7 @@ class Marginal(ABC):
     link: ClassVar[str] = "identity"
     needs: ClassVar[str] = "finite values"
     includes_lower_end: ClassVar[bool] = False
+    remedy: ClassVar[str] = _WIDER
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:
@@ -242,9 +244,20 @@ def check_parameters(law: Marginal, *positive: str) -> None:
             )
 
 
+class Named(Protocol):
+    """What a message says of a law: its class, or a recipe for it, will do."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def includes_lower_end(self) -> bool: ...
+    @property
+    def remedy(self) -> str: ...
+
+
 def reject_outside(
     y: Array,
-    law: Marginal | type[Marginal],
+    law: Named,
     support: tuple[Array | float, Array | float],
     needs: str,
     variable: str = "",
@@ -258,28 +271,42 @@ def reject_outside(
     if bad.size == 0:
         return
     prefix = f"{variable}: " if variable else ""
-    first = ", ".join(str(float(value)) for value in bad[:_SHOWN])
-    wider = "Choose a marginal with wider support ('normal', 'gev', 't', 'parzen') or mask them."
-    advice = "Mask them." if np.isinf(bad).all() else wider
     raise SupportError(
-        f"{prefix}{law.name} needs {needs}: {bad.size} of {y.size} are not (first: {first}). "
-        f"{advice}"
+        f"{prefix}{law.name} needs {needs}: {bad.size} of {y.size} are not (first: {_first(bad)}). "
+        f"{_advice(bad, law)}"
     )
 
 
-def check_scores(law: Marginal, values: Array, variable: str) -> None:
+def _first(values: Array) -> str:
+    return ", ".join(str(float(value)) for value in values[:_SHOWN])
+
+
+def _advice(bad: Array, law: Named) -> str:
+    """Say what to do about values that a law does not admit."""
+    if np.isinf(bad).all():
+        return "Mask them."
+    if (bad == 0.0).all():
+        inner = f"'{law.name}'" if law.name.isalpha() else "..."
+        return f"`zero_inflated({inner})` gives zero a probability of its own. Or c{_WIDER[1:]}"
+    return law.remedy
+
+
+def check_scores(
+    law: Marginal, values: Array, variable: str, known: npt.NDArray[np.bool_] | None = None
+) -> None:
     """Refuse values at the very end of a support, such as zeros under an exponential law.
+
+    Only known values count, where some are intervals.
 
     Raises
     ------
     SupportError
         If a value has no finite normal score; it counts them, and says what to do.
     """
-    bad = values[~np.isfinite(law.to_normal(values))]
+    outside = ~np.isfinite(law.to_normal(values))
+    bad = values[outside if known is None else outside & known]
     if bad.size:
-        first = ", ".join(str(float(v)) for v in bad[:_SHOWN])
         raise SupportError(
             f"Variable {variable!r}: {bad.size} of {values.size} values have no finite normal "
-            f"score under the {law.name} law (first: {first}). Choose a marginal with wider "
-            "support ('normal', 'gev', 't', 'parzen') or mask them."
+            f"score under the {law.name} law (first: {_first(bad)}). {_advice(bad, law)}"
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.families import MARGINALS
 from xcopula.marginals.tails import Array, log_phi
-from xcopula.marginals.varying import Varying
+from xcopula.marginals.varying import Varying, innermost
 from xcopula.warn import shown
 
 __all__ = ["check_family", "check_law"]
@@ -51,15 +51,14 @@ def check_family(law: type[Marginal]) -> None:
 def check_law(law: Marginal) -> None:
     """Refuse a law that does not keep the contract of :class:`Marginal`.
 
-    The package's own laws do. Of a law that varies, the one that it is made of is looked at.
+    The package's own laws do. Of a law that is made of another, that one is looked at.
 
     Raises
     ------
     ValueError
         With what was found, and what to do.
     """
-    while isinstance(law, Varying):
-        law = law.inner
+    law = innermost(law)
     if type(law) in MARGINALS.values():
         return
     with np.errstate(all="ignore"):

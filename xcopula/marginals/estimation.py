@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.marginals.base import Marginal, reject_outside
+from xcopula.marginals.intervals import interval_pullback, log_evidence, stand_ins
 from xcopula.marginals.tails import Array
 
 __all__ = ["check_sample", "maximise"]
@@ -83,6 +84,7 @@ def maximise(
     values: Array,
     covariates: Array | None = None,
     *,
+    limits: Array | None = None,
     iterations: int = 200,
     tolerance: float = 1e-9,
 ) -> M:
@@ -103,6 +105,8 @@ def maximise(
     values : ndarray (n,)
     covariates : ndarray (n, c), optional
         Rows of a law that varies.
+    limits : ndarray (2, n), optional
+        Between which numbers each value lies, where some are known as intervals only.
     iterations : int
     tolerance : float
         A step that gains less than this is the last one.
@@ -114,11 +118,13 @@ def maximise(
     """
     table = np.empty((values.size, 0)) if covariates is None else covariates
     law: Marginal = start.at(table)
+    every = _Objective(values, limits=limits)
     if values.size <= _MANY:
-        return start.with_theta(_climb(law, _Objective(values), iterations, tolerance).theta)
+        return start.with_theta(_climb(law, every, iterations, tolerance).theta)
     groups = table[:, 0] if len(start.parts) > 1 else np.zeros(values.size)
-    rows, weights = _choose_rows(groups, _outwardness(law, values))
-    part, every = _Objective(values[rows], weights), _Objective(values, np.ones(values.size))
+    typical = values if limits is None else stand_ins(values, limits)
+    rows, weights = _choose_rows(groups, _outwardness(law, typical))
+    part = _Objective(values[rows], weights, None if limits is None else limits[:, rows])
     near = _climb(start.at(table[rows]), part, iterations, _NEAR)
     widths = np.ptp(near.bounds, axis=1)
     steering, first = part.curvature(near, widths), law.with_theta(near.theta)
@@ -132,19 +138,27 @@ def maximise(
 class _Objective:
     """The log likelihood of values plus the log prior, and its derivatives in theta.
 
-    Laws are bound to the rows of the values. A value counts as often as its weight says.
+    Laws are bound to the rows of the values. A value counts as often as its weight says. With
+    limits, some values are known as intervals only.
     """
 
     values: Array
     weights: Array | None = None
+    limits: Array | None = None
 
     def value(self, law: Marginal) -> float:
-        each = law.log_density(self.values)
+        if self.limits is None:
+            each = law.log_density(self.values)
+        else:
+            each = log_evidence(law, self.values, self.limits)
         total = each.sum() if self.weights is None else self.weights @ each
         return float(total) + law.log_prior()[0]
 
     def gradient(self, law: Marginal) -> Array:
-        return law.density_pullback(self.values, self.weights) + law.log_prior()[1]
+        prior = law.log_prior()[1]
+        if self.limits is None:
+            return law.density_pullback(self.values, self.weights) + prior
+        return interval_pullback(law, self.values, self.limits, self.weights) + prior
 
     def curvature(self, law: Marginal, widths: Array) -> Array:
         """Return a positive definite stand-in for minus the Hessian, in units of the widths."""
@@ -161,7 +175,8 @@ class _Objective:
             values, vectors = np.linalg.eigh(indefinite)
             steep = np.maximum(np.abs(values), _FLAT * np.abs(values).max())
             return np.asarray((vectors * steep) @ vectors.T)
-        scores = widths * law.log_density_gradient(self.values)
+        known = self.values if self.limits is None else stand_ins(self.values, self.limits)
+        scores = widths * law.log_density_gradient(known)
         if self.weights is not None:
             scores *= np.sqrt(self.weights)[:, None]
         return np.asarray(scores.T @ scores + 1e-8 * np.eye(widths.size))

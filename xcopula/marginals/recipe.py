@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal, reject_outside
+from xcopula.marginals.estimation import maximise
 from xcopula.marginals.families import MARGINALS
+from xcopula.marginals.intervals import is_interval, stand_ins
 from xcopula.marginals.parzen import Parzen
 from xcopula.marginals.tails import Array
 
@@ -20,6 +23,8 @@ Labels = Mapping[str, tuple[str, ...]]
 
 # Fewest values for a group, and for a regression beyond one for each coefficient.
 FEWEST = 5
+# A value that is repeated so often, and by such a share of the values, is an atom.
+_TIES, _TIED = 5, 0.1
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,16 @@ class Recipe(ABC):
     def family(self) -> type[Marginal] | None:
         """The family of the innermost law, or None if it is yet to be chosen."""
         return self.law.family if isinstance(self.law, Recipe) else self.law
+
+    @property
+    def includes_lower_end(self) -> bool:
+        """Whether zero has a probability of its own."""
+        return isinstance(self.law, Recipe) and self.law.includes_lower_end
+
+    @property
+    def remedy(self) -> str:
+        """What to do about values that the law does not admit."""
+        return Marginal.remedy if self.law is None else self.law.remedy
 
     @property
     def _family_name(self) -> str:
@@ -99,7 +114,10 @@ class Recipe(ABC):
                 f"{', '.join(map(repr, MARGINALS))}."
             )
         y, table = self._check(values, covariates)
-        if family.link == "log":
+        if self.includes_lower_end:
+            reject_outside(y, self, (0.0, np.inf), "non-negative values")
+            _check_smallest(y, self.name)
+        elif family.link == "log":
             reject_outside(y, family, (0.0, np.inf), family.needs)
         return self._fit(y, table, labels or {}, residuals=False)
 
@@ -137,6 +155,25 @@ class Recipe(ABC):
 
 
 Law = Marginal | type[Marginal] | Recipe
+
+
+def _check_smallest(y: Array, name: str) -> None:
+    """Refuse values whose smallest is no zero and often repeated: an atom, but elsewhere.
+
+    Raises
+    ------
+    ValueError
+        With the value, how often it occurs, and what to do.
+    """
+    lowest = float(y.min(initial=np.inf))
+    count = int((y == lowest).sum())
+    if lowest != 0.0 and count >= max(_TIES, _TIED * y.size):
+        raise ValueError(
+            f"{name} gives zero a probability, but no value is 0, and {count} of {y.size} are "
+            f"exactly {lowest:g}, the smallest. If all of these mean '{lowest:g} or less', name "
+            f"that limit, `censored={{variable: {lowest:g}}}`, with a law that has no zeros. If "
+            f"{lowest:g} is the end of the scale, subtract it from the values first."
+        )
 
 
 def ingredient(law: object, maker: str) -> type[Marginal] | Recipe | None:
@@ -185,6 +222,7 @@ def fit_law(
     values: npt.ArrayLike,
     covariates: npt.ArrayLike | None = None,
     labels: Labels | None = None,
+    limits: Array | None = None,
 ) -> Marginal:
     """Return a law, fitted to independent values unless it is already an instance.
 
@@ -195,16 +233,51 @@ def fit_law(
         and covariates.
     values, covariates, labels
         See :meth:`Recipe.fit`.
+    limits : ndarray (2, n), optional
+        Between which numbers each value lies, where some are known as intervals only.
 
     Returns
     -------
     Marginal
         Not bound to rows.
+
+    Raises
+    ------
+    SupportError
+        If the law does not admit the values, or, as the Parzen law, no intervals.
     """
     if isinstance(law, Marginal):
         return law
-    if not isinstance(law, Recipe):
-        return law.fit(values)
     if covariates is None:
         covariates = np.empty((np.size(values), 0))
-    return law.fit(values, covariates, labels)
+    if limits is not None and is_interval(limits).any():
+        return _fit_to_intervals(law, np.asarray(values, np.float64), covariates, labels, limits)
+    return law.fit(values, covariates, labels) if isinstance(law, Recipe) else law.fit(values)
+
+
+def _fit_to_intervals(
+    law: type[Marginal] | Recipe,
+    values: Array,
+    covariates: npt.ArrayLike,
+    labels: Labels | None,
+    limits: Array,
+) -> Marginal:
+    """Fit a law to values of which some are intervals, from a fit to numbers in their place."""
+    open_ = is_interval(limits)
+    family = law.family if isinstance(law, Recipe) else law
+    if family is not None and issubclass(family, Parzen):
+        raise SupportError(
+            f"{law.name} is made of the values themselves and takes no intervals: {open_.sum()} of "
+            f"{values.size} values are known as intervals only. Choose another marginal, such as "
+            "'gamma', 'lognormal' or 'gev'."
+        )
+    if family is not None and family.link == "log" and (limits[1, open_] <= 0.0).any():
+        ends = limits[1, open_ & (limits[1] <= 0.0)]
+        raise SupportError(
+            f"{law.name} needs positive values: {ends.size} of {open_.sum()} intervals end at or "
+            f"below zero (first: {ends[0]:g}). Check the limits and their units, or choose a "
+            "marginal with wider support ('normal', 'gev', 't')."
+        )
+    known = stand_ins(values, limits)
+    start = fit_law(law, known, covariates, labels)
+    return maximise(start, known, np.asarray(covariates, np.float64), limits=limits)

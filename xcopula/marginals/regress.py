@@ -64,24 +64,27 @@ class Regress(Recipe):
         inner, covariates = table[:, :own], table[:, own:]
         design = standardise(covariates, self.on, self.degree)
         matrix = design.matrix(covariates)
-        if y.size < matrix.shape[1] + FEWEST:
+        # where zeros have a probability of their own, the trend is that of the others
+        used = y > 0.0 if self.includes_lower_end else np.ones(y.size, bool)
+        if used.sum() < matrix.shape[1] + FEWEST:
             raise ValueError(
                 f"{self.name} has {matrix.shape[1]} coefficients and needs at least "
-                f"{matrix.shape[1] + FEWEST} values; found {y.size}. Use fewer covariates or a "
-                "lower degree."
+                f"{matrix.shape[1] + FEWEST} values{' above zero' * self.includes_lower_end}; "
+                f"found {used.sum()}. Use fewer covariates or a lower degree."
             )
         multiplicative = self.link == "log"
-        if multiplicative and not (y > 0.0).all():
+        if multiplicative and not (y[used] > 0.0).all():
             bad = y[~(y > 0.0)]
             raise SupportError(
                 f"{self.name} takes logarithms and needs positive values: {bad.size} of {y.size} "
                 f"are not (first: {', '.join(map(str, bad[:3].tolist()))}). Choose link='identity' "
                 "with a marginal of wider support ('normal', 'gev', 't', 'parzen'), or mask them."
             )
-        working = np.log(y) if multiplicative else y
+        working = np.log(y[used]) if multiplicative else y
         # each group has a level of its own
-        codes = np.unique(inner[:, 0], return_inverse=True)[1] if own else np.zeros(y.size, np.intp)
-        reduced = reduce_columns(matrix, working, codes)
+        key = inner[used, 0] if own else np.zeros(working.size)
+        codes = np.unique(key, return_inverse=True)[1]
+        reduced = reduce_columns(matrix[used], working, codes)
         reduced.check_rank(design.labels, self.keys[0] if own else "")
         coefficients = reduced.coefficients()
         trend = matrix @ coefficients
@@ -168,6 +171,13 @@ def regress(
         raise ValueError(
             f"Unknown link {link!r}. Choose 'identity' or 'log', or None for the law's own link."
         )
+    if isinstance(inner, Recipe) and inner.includes_lower_end:
+        if link == "identity":
+            raise ValueError(
+                "A trend that is added would move the zeros of zero_inflated(...). Leave `link` "
+                "out, or choose 'log': the trend is then a factor."
+            )
+        link = "log"
     if contains(inner, Regress):
         raise ValueError(
             "regress cannot contain another regress: two trends cannot be told apart. Name all "

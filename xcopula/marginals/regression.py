@@ -104,7 +104,8 @@ class Regression(Varying):
         """Evaluate the log density."""
         rest, trend = self._strip(y)
         out = self.base.log_density(rest)
-        return np.asarray(out - trend) if self.multiplicative else out
+        # an atom has a probability, whatever the units
+        return np.where(rest == self.base.atom, out, out - trend) if self.multiplicative else out
 
     def log_density_slope(self, y: npt.ArrayLike) -> Array:
         """Evaluate d log f / dy."""
@@ -142,7 +143,9 @@ class Regression(Varying):
         with np.errstate(invalid="ignore"):
             # at the end of the support the slope may be infinite, but nothing moves there
             by_trend = -np.where(rest == 0.0, 0.0, slope * rest)
-        return rest, self.rows, by_trend - 1.0 if of_density else by_trend
+        if of_density:
+            by_trend -= rest != self.base.atom
+        return rest, self.rows, by_trend
 
     @property
     def parts(self) -> list[slice]:

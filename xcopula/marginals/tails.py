@@ -12,6 +12,7 @@ from scipy.special import exprel, log_ndtr, ndtri_exp
 
 __all__ = [
     "Array",
+    "log_between",
     "log_phi",
     "normal_score",
     "smaller_tail",
@@ -26,6 +27,8 @@ _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 _SERIES_RADIUS = 0.05
 # (x/(1+x) - log1p(x)) / x^2 = sum_k (-1)^(k+1) (k+1)/(k+2) x^k, to 1e-17 within the radius
 _SLOPE_SERIES = [(-1.0) ** (k + 1) * (k + 1) / (k + 2) for k in range(14)]
+# Half widths of an interval, in units of the scale on which the density changes, for its series.
+_NARROW = 0.03
 
 
 def log_phi(z: npt.ArrayLike) -> Array:
@@ -44,6 +47,33 @@ def normal_score(log_cdf: Array, log_sf: Array) -> Array:
 def smaller_tail(z: npt.ArrayLike) -> Array:
     """Evaluate log Phi(-|z|), the log probability of the tail on z's own side."""
     return np.asarray(log_ndtr(-np.abs(np.asarray(z, dtype=np.float64))))
+
+
+def log_between(low: npt.ArrayLike, high: npt.ArrayLike) -> Array:
+    """Evaluate log(Phi(high) - Phi(low)) for low <= high, also far out and where they are close.
+
+    The difference is that of the tails on their own side of zero. A narrow interval has a series
+    about its middle: there the tails agree in most digits.
+    """
+    low, high = np.broadcast_arrays(
+        np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    )
+    # by symmetry, the interval with the smaller probabilities
+    with np.errstate(invalid="ignore"):
+        flip = low + high > 0.0
+    a, b = np.where(flip, -high, low), np.where(flip, -low, high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        upper = log_ndtr(b)
+        out = np.where(a == -np.inf, upper, upper + np.log(-np.expm1(log_ndtr(a) - upper)))
+        half, middle = 0.5 * (b - a), 0.5 * (a + b)
+        narrow = half * (1.0 + np.abs(middle)) < _NARROW
+        h, m = np.where(narrow, half, 0.0) ** 2, np.where(narrow, middle, 0.0) ** 2
+        # 1/2h times the integral of phi(m + t) / phi(m) over |t| < h
+        terms = (m - 1.0) * h / 6.0 + (m * m - 6.0 * m + 3.0) * h * h / 120.0
+        terms += (m**3 - 15.0 * m * m + 45.0 * m - 15.0) * h**3 / 5040.0
+        series = log_phi(middle) + np.log(2.0 * half) + np.log1p(terms)
+    out = np.where(narrow, series, out)
+    return np.where(np.isnan(low) | np.isnan(high), np.nan, np.where(low == high, -np.inf, out))
 
 
 def stretch(s: Array, shape: float) -> Array:

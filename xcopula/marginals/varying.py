@@ -1,4 +1,4 @@
-"""What all laws that vary from observation to observation share."""
+"""What laws that are made of others share, and those that vary from observation to observation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ import numpy.typing as npt
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.tails import Array
 
-__all__ = ["Varying"]
+__all__ = ["Composed", "Varying", "innermost"]
 
 
-class Varying(Marginal):
-    """A law that depends on the covariates of each row.
-
-    Its parameters need no rows, but values and scores do: see :meth:`Marginal.at`.
-    """
+class Composed(Marginal):
+    """A law that is made of another one, or of several of one family."""
 
     @property
     @abstractmethod
@@ -29,7 +26,7 @@ class Varying(Marginal):
     @property
     @abstractmethod
     def name(self) -> str:  # type: ignore[override]
-        """What varies and with what, such as "gamma ~ elevation"."""
+        """The family and what is made of it, such as "gamma ~ elevation"."""
 
     @property
     def link(self) -> str:  # type: ignore[override]
@@ -45,6 +42,30 @@ class Varying(Marginal):
     def includes_lower_end(self) -> bool:  # type: ignore[override]
         """Whether the lower end of the support belongs to it."""
         return self.inner.includes_lower_end
+
+    @property
+    def remedy(self) -> str:  # type: ignore[override]
+        """What to do about values that the family does not admit."""
+        return self.inner.remedy
+
+    @property
+    def atom(self) -> float | None:
+        """The value that has a probability of its own, if it has one in the family."""
+        return self.inner.atom
+
+
+def innermost(law: Marginal) -> Marginal:
+    """Return what a law is made of in the end: of some family, and the same for all rows."""
+    while isinstance(law, Composed):
+        law = law.inner
+    return law
+
+
+class Varying(Composed):
+    """A law that depends on the covariates of each row.
+
+    Its parameters need no rows, but values and scores do: see :meth:`Marginal.at`.
+    """
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:

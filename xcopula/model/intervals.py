@@ -9,11 +9,10 @@ import numpy.typing as npt
 
 from xcopula.errors import SupportError
 from xcopula.labels.observations import Observations
-from xcopula.marginals import Law, Marginal, check_scores
+from xcopula.marginals import Law, Marginal
 from xcopula.methods import Method
-from xcopula.process import Sample
 
-__all__ = ["check_intervals", "check_method", "check_values", "refuse_outside"]
+__all__ = ["check_intervals", "check_method", "refuse_outside"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -51,13 +50,6 @@ def check_method(method: Method, count: int, name: str) -> None:
             "as intervals. Use method='full' or 'transductive', or pass `censored=None` to take "
             "the values as they are stored."
         )
-
-
-def check_values(law: Marginal, sample: Sample, task: int, name: str) -> None:
-    """Refuse exact values of a task that have no finite score under its law."""
-    exact = np.flatnonzero(~sample.is_interval[sample.task(task)])
-    bound = law.at(sample.covariates_of(task)[exact])
-    check_scores(bound, sample.values[sample.task(task)][exact], name)
 
 
 def refuse_outside(

@@ -25,9 +25,10 @@ from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.origin import Label, Origin
 from xcopula.labels.rows import Rows
 from xcopula.labels.sites import sites_within
-from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression
+from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression, ZeroInflated
 from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
+from xcopula.marginals.truncation import Truncated
 from xcopula.methods import METHODS, Method
 from xcopula.model.candidates import Candidate, Share, Trial
 from xcopula.model.conditioning import Since
@@ -49,7 +50,7 @@ CLASSES: dict[str, type] = {
         *(Axis, Candidate, CoordinateGroup, CoordinateSystem, Covariance, Cycle, Design, Field),
         *(Globe, Grouped, InputGroup, Label, Member, Nested, Origin, ParetoTail, Process),
         *(Projection, Regression, Rule, ScoreTable, Share, Since, Student, Targets, Trial),
-        *(Uncertainty, Variable),
+        *(Truncated, Uncertainty, Variable, ZeroInflated),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
     )

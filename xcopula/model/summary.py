@@ -54,7 +54,7 @@ def summarise(model: CopulaModel) -> str:
                 _listed(law.parameters, model.variables[i].fields),
             )
         )
-    lines += aligned(rows)
+    lines += [*aligned(rows), *_zeros(model)]
     for variable, law in zip(model.variables, model.marginals, strict=True):
         lines += _laws_by_group(variable.name, law, variable.fields)
     if len(model.tasks) > 1:
@@ -86,6 +86,17 @@ def summarise(model: CopulaModel) -> str:
         *_trials(model),
     ]
     return "\n".join(lines)
+
+
+def _zeros(model: CopulaModel) -> list[str]:
+    """Say of which variables zero has a probability of its own, and how many zeros there are."""
+    lines, sample = [], model.observations.sample
+    for i, (name, law) in enumerate(zip(model.tasks, model.marginals, strict=True)):
+        if law.atom is not None:
+            values = sample.values[sample.task(i)]
+            count = f"{(values == law.atom).sum():,} of {values.size:,} values"
+            lines.append(f"  {name} is {law.atom:g} in {count}: that has a probability of its own")
+    return lines
 
 
 def _trials(model: CopulaModel) -> list[str]:

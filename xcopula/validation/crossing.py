@@ -200,6 +200,7 @@ def _alone(primary: str, options: Options) -> Options:
         "marginals": own(options["marginals"]),
         "kernels": own(options["kernels"]),
         "censored": own(options["censored"]),
+        "support": own(options["support"]),
         # One task has no pairs; what has a law of its own, as kriging, keeps it.
         "method": method if method.law else "full",
     }

@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal, Recipe, fit_law
-from xcopula.marginals.varying import Varying
+from xcopula.marginals.truncation import Truncate, Truncated
+from xcopula.marginals.varying import innermost
+from xcopula.marginals.zero_inflated import with_zeros
 from xcopula.model import CopulaModel
 from xcopula.prediction.predictor import mixed
 from xcopula.process import Moments, Predictive, scores_of
@@ -85,10 +87,11 @@ def climatology(
     """
     seen = model.observations
     law = fit_law(
-        _family(spec, model.marginals[0]),
+        _suited(_family(spec, model.marginals[0]), model.marginals[0]),
         seen.sample.values[seen.sample.task(0)],
         seen.sample.covariates_of(0),
         seen.variables[0].labels,
+        None if seen.sample.limits is None else seen.sample.limits_of(0),
     )
     unknown = Moments(np.zeros(withheld.values.size), np.ones(withheld.values.size))
     own = Predictive.of(unknown, law.at(withheld.covariates(seen)))
@@ -97,9 +100,7 @@ def climatology(
 
 def _family(spec: Law | None, fitted: Marginal) -> Law:
     """Return what is fitted to values alone: the law that was asked for, its family settled."""
-    inner = fitted
-    while isinstance(inner, Varying):
-        inner = inner.inner
+    inner = innermost(fitted)
     if isinstance(spec, Recipe):
         return next(r for r in spec.candidates() if r.family in (spec.family, type(inner)))
     if isinstance(spec, type):
@@ -108,6 +109,15 @@ def _family(spec: Law | None, fitted: Marginal) -> Law:
     # A law of one's own may have no fit of its own: it then is that of the model.
     fits = getattr(own.fit, "__func__", None) is not Marginal.fit.__func__  # type: ignore[attr-defined]
     return own if fits else fitted
+
+
+def _suited(family: Law, fitted: Marginal) -> Law:
+    """Return a law with zeros, or cut off, where the model's is."""
+    if isinstance(family, Marginal):
+        return family
+    if isinstance(fitted, Truncated):
+        return Truncate(family, fitted.lower, fitted.upper)
+    return family if fitted.atom is None else with_zeros(family) or fitted
 
 
 def _scored(predicted: Predictive, observed: FloatArray, levels: FloatArray) -> Predicted:

@@ -1,0 +1,202 @@
+"""Laws that are cut off at the ends of a support, against scipy and differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from xcopula.errors import SupportError
+from xcopula.marginals import (
+    GEV,
+    Gamma,
+    LogNormal,
+    Marginal,
+    Normal,
+    Parzen,
+    StudentT,
+    ZeroInflated,
+    by,
+    regress,
+    zero_inflated,
+)
+from xcopula.marginals.truncation import Truncate, Truncated, bounded
+from xcopula.model.reading import CLASSES
+from xcopula.state import put_together, take_apart
+
+RNG = np.random.default_rng(5)
+INF = np.inf
+ROWS = np.column_stack([np.arange(60) % 2.0, RNG.normal(size=60)])
+LAWS: dict[str, Marginal] = {
+    "normal": Truncated(Normal(1.0, 2.0), 0.0),
+    "both": Truncated(Normal(60.0, 30.0), 0.0, 100.0),
+    "t": Truncated(StudentT(1.0, 2.0, 3.0), 0.0),
+    "gev": Truncated(GEV(1.0, 2.0, 0.2), 0.0),
+    "gev-ends": Truncated(GEV(1.0, 2.0, -0.3), 0.0, 5.0),
+    "gamma": Truncated(Gamma(2.0, 3.0), 0.0, 20.0),
+    "below": Truncated(Normal(3.0, 1.0), -INF, 4.0),
+    "far": Truncated(Normal(-3.0, 1.0), 0.0),
+    "parzen": Truncated(Parzen.fit(RNG.normal(2.0, 1.0, 80)), 0.0),
+}
+every = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+
+
+@every
+def test_against_the_formula(law):
+    """F is that of the base between the ends, rescaled; so is the density."""
+    y = law.from_normal(np.linspace(-2.5, 2.5, 31))
+    a, b = stats.norm.cdf(law.base.to_normal(np.array([law.lower, law.upper])))
+    expected = (stats.norm.cdf(law.base.to_normal(y)) - a) / (b - a)
+    np.testing.assert_allclose(stats.norm.cdf(law.to_normal(y)), expected, rtol=1e-9)
+    density = law.base.log_density(y) - np.log(b - a)
+    np.testing.assert_allclose(law.log_density(y), density, rtol=1e-9)
+    z, h = np.linspace(-2.0, 2.0, 9), 1e-5
+    slope = (law.from_normal(z + h) - law.from_normal(z - h)) / (2.0 * h)
+    found = law.log_density(law.from_normal(z))
+    np.testing.assert_allclose(found, stats.norm.logpdf(z) - np.log(slope), atol=1e-4)
+
+
+@every
+def test_round_trip_and_ends(law):
+    """Scores survive between -6 and 6; infinite ones are the ends; NaN stays NaN."""
+    z = np.linspace(-6.0, 6.0, 81)
+    np.testing.assert_allclose(law.to_normal(law.from_normal(z)), z, atol=2e-7)
+    np.testing.assert_allclose(law.from_normal([[np.nan, -INF, INF]]), [[np.nan, *law.support]])
+    low, high = law.support
+    outside = [v for v in (low - 1.0, high + 1.0) if np.isfinite(v)]
+    assert np.isinf(law.to_normal(outside)).all()
+    np.testing.assert_array_equal(law.log_density(outside), -INF)
+    assert law.to_normal(1.0).shape == law.from_normal(0.3).shape == ()
+
+
+@settings(max_examples=40, deadline=None)
+@given(z=st.floats(-5.0, 5.0), location=st.floats(-2.0, 6.0))
+def test_truncated_normal(z, location):
+    """Scipy's truncated normal law has the same probabilities."""
+    law = Truncated(Normal(location, 1.5), 0.0)
+    reference = stats.truncnorm(-location / 1.5, INF, location, 1.5)
+    y = float(law.from_normal(z))
+    assert reference.cdf(y) == pytest.approx(stats.norm.cdf(z), rel=1e-6, abs=1e-9)
+    assert float(law.log_density(y)) == pytest.approx(reference.logpdf(y), rel=1e-6, abs=1e-8)
+
+
+def differences(law: Marginal, method: str, y: np.ndarray) -> np.ndarray:
+    """Return derivatives by theta (n, p), by five points."""
+    h, columns = 1e-4, []
+    for unit in np.eye(law.theta.size):
+        a, b, c, d = (
+            getattr(law.with_theta(law.theta + m * h * unit), method)(y) for m in (-2, -1, 1, 2)
+        )
+        columns.append((a - 8.0 * b + 8.0 * c - d) / (12.0 * h))
+    return np.column_stack(columns) if columns else np.empty((y.size, 0))
+
+
+VARYING = {
+    "regression": (regress("normal", on="h"), ROWS[:, 1:]),
+    "groups": (by("k", "t"), ROWS[:, :1]),
+    "both": (regress(by("k", "gev"), on="h"), ROWS),
+}
+
+
+@pytest.mark.parametrize("case", [*LAWS, *(f"of {name}" for name in VARYING)])
+def test_sensitivity_and_pullbacks(case):
+    """Derivatives equal differences, and their sums equal the pullbacks."""
+    if case in LAWS:
+        law = LAWS[case]
+    else:
+        recipe, rows = VARYING[case.removeprefix("of ")]
+        y = np.abs(RNG.normal(2.0, 1.0, 60)) + 0.05
+        law = Truncate(recipe, 0.0).fit(y, rows)
+        assert isinstance(law, Truncated)
+        law = law.at(rows)
+    y = law.from_normal(np.linspace(-4.0, 4.0, 60))
+    weights = np.linspace(-1.0, 2.0, 60)
+    pulls = (law.score_pullback, law.density_pullback)
+    for got, method, pull in zip(
+        law.sensitivity(y), ("to_normal", "log_density"), pulls, strict=True
+    ):
+        np.testing.assert_allclose(got, differences(law, method, y), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(pull(y, weights), weights @ got, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(pull(y), got.sum(axis=0), rtol=1e-8, atol=1e-9)
+
+
+@every
+def test_the_rest_is_the_base(law):
+    """Parameters, bounds and prior are those of the law that is cut off."""
+    assert law.parameters == law.base.parameters
+    np.testing.assert_array_equal(law.theta, law.base.theta)
+    np.testing.assert_array_equal(law.bounds, law.base.bounds)
+    assert law.log_prior()[0] == law.base.log_prior()[0]
+    assert law.dof == law.base.dof
+    assert law.parts == law.base.parts
+    assert law.tail_index == (
+        0.0 if np.isfinite([law.lower, law.upper]).all() else law.base.tail_index
+    )
+    again = put_together(take_apart(law, lambda kind: kind.__name__), CLASSES)
+    assert repr(again) == repr(law)
+
+
+def test_names():
+    """They say where the law ends."""
+    assert [LAWS[k].name for k in ("normal", "both", "below")] == [
+        "normal above 0",
+        "normal between 0 and 100",
+        "normal below 4",
+    ]
+    assert Truncate(by("k", "t"), 0.0).name == "t by k above 0"
+
+
+class TestFit:
+    def test_recovers_the_truth(self):
+        """The law before it is cut off is found, where the values alone are another."""
+        truth = Truncated(Normal(1.0, 2.0), 0.0)
+        y = truth.from_normal(np.random.default_rng(3).normal(size=4000))
+        law = Truncate(Normal, 0.0).fit(y, np.empty((4000, 0)))
+        assert law.base.location == pytest.approx(1.0, abs=0.5)
+        assert law.base.scale == pytest.approx(2.0, abs=0.2)
+        assert abs(Normal.fit(y).location - 1.0) > 0.5
+        np.testing.assert_allclose(law.density_pullback(y), 0.0, atol=1e-2)
+
+    def test_a_law_that_is_within_stays(self):
+        """It is not cut off where it ends anyway."""
+        y = RNG.gamma(2.0, 3.0, 50)
+        none = np.empty((50, 0))
+        assert Truncate(Gamma, 0.0).fit(y, none) == Gamma.fit(y)
+        assert isinstance(Truncate(Parzen, 0.0).fit(y, none), Parzen)
+        assert isinstance(Truncate(Parzen, 0.0, 90.0).fit(y, none), Truncated)
+        wet = Truncate(zero_inflated("gamma"), 0.0).fit(np.append(y, 0.0), np.empty((51, 0)))
+        assert isinstance(wet, ZeroInflated)
+        assert bounded(LogNormal(), (0.0, INF)) == LogNormal()
+
+    def test_zeros_of_a_law_that_is_cut_off(self):
+        """The law above zero may be one that is cut off."""
+        law = ZeroInflated(Truncated(Normal(1.0, 2.0), 0.0), 0.3)
+        z = np.linspace(-0.5, 3.0, 9)
+        np.testing.assert_allclose(law.to_normal(law.from_normal(z)), z, atol=1e-9)
+
+
+class TestMessages:
+    def test_values_outside(self):
+        """They are counted, and what to do is said."""
+        with pytest.raises(
+            SupportError, match=r"rh: normal between 0 and 100 needs values between 0 and 100: 2 of"
+        ):
+            LAWS["both"].check_support([101.0, 50.0, -1.0], "rh")
+        with pytest.raises(SupportError, match=r"State a wider `support`.*`censored=`"):
+            LAWS["both"].check_support([101.0])
+
+    @pytest.mark.parametrize(
+        ("make", "error", "match"),
+        [
+            (lambda: Truncated(Normal(), 1.0, 1.0), ValueError, "lower end must be below"),
+            (lambda: Truncated(ZeroInflated(Gamma(), 0.2), 0.0, 9.0), ValueError, "with an atom"),
+            (lambda: bounded(ZeroInflated(Gamma(), 0.2), (0.0, 9.0)), ValueError, "cut off at 9"),
+            (lambda: Truncated.fit([1.0]), NotImplementedError, "State `support=`"),
+        ],
+    )
+    def test_refusals(self, make, error, match):
+        """What cannot be cut off is refused."""
+        with pytest.raises(error, match=match):
+            make()
