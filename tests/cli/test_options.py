@@ -43,6 +43,7 @@ def test_every_option():
         *("--uncertainty", "laplace"),
         *("--anisotropy", "space", "--anisotropy", "other"),
         *("--censored", "Cd=0.2", "--censored", "Ni=:upper", "--replicates"),
+        *("--support", "Cd=0:", "--support", "Ni=-1:50"),
         *("--thin", "x=2", "--max-hours", "none", "--restarts", "0", "--seed", "5"),
     )
     assert found.names == ["Cd", "Ni", "Zn"]
@@ -62,6 +63,7 @@ def test_every_option():
         "uncertainty": "laplace",
         "anisotropy": ["space", "other"],
         "censored": {"Cd": 0.2, "Ni": (None, "upper")},
+        "support": {"Cd": (0.0, None), "Ni": (-1.0, 50.0)},
         "replicates": True,
         "thin": {"x": 2},
         "max_hours": None,
@@ -80,6 +82,7 @@ def test_every_option():
     ):
         words = [word for each in given for word in ("--kernel", each)]
         assert asked("--primary", "Cd", *words).options == {"kernels": kernels}
+    assert asked("--primary", "Cd", "--support", "0:").options == {"support": (0.0, None)}
     for word, meaning in (("none", None), ("auto", "auto"), ("Cd=none", {"Cd": None})):
         assert asked("--primary", "Cd", "--censored", word).options == {"censored": meaning}
     assert asked("--primary", "Cd", "--censored", "Cd=late").flags == ["late"]

@@ -46,6 +46,7 @@ def read_config(path: Path) -> dict[str, Any]:
         "coords": _coords,
         "marginals": _marginals,
         "censored": parse_censored,
+        "support": _support,
         "method": _method,
         "solver": _solver,
         "max_hours": parse_hours,
@@ -83,6 +84,13 @@ def parse_limits(given: Any) -> Any:
     if isinstance(given, list):
         return tuple(None if side in ("", "none") else side for side in given)
     return None if given == "none" else given
+
+
+def _support(given: Any) -> Any:
+    """Return the ends of the values, by variable or of all; an empty end is open."""
+    if isinstance(given, Mapping):
+        return {name: parse_limits(each) for name, each in given.items()}
+    return parse_limits(given)
 
 
 def as_number(text: str) -> Any:

@@ -92,6 +92,13 @@ _OPTIONS = (
         "is open), auto, or none. Repeatable; none alone is for all variables.",
     ),
     click.option(
+        "--support",
+        metavar="[NAME=]LOW:HIGH",
+        multiple=True,
+        help="The least and the largest value that a variable can have, such as 0: for no end "
+        "above. Repeatable; without a name it is for all variables.",
+    ),
+    click.option(
         "--replicates",
         is_flag=True,
         default=None,
@@ -231,6 +238,14 @@ def _censored(given: Sequence[str]) -> Any:
     return {name: config.parse_limits(_sides(value)) for name, value in pairs}
 
 
+def _support(given: Sequence[str]) -> Any:
+    """Return the ends of the values of each variable, or of all if there is no name."""
+    if len(given) == 1 and "=" not in given[0]:
+        return config.parse_limits(_sides(given[0]))
+    pairs = (split(text, "--support") for text in given)
+    return {name: config.parse_limits(_sides(value)) for name, value in pairs}
+
+
 def _sides(text: str) -> Any:
     """Return the two sides of LOWER:UPPER, or what stands alone; numbers as numbers."""
     parts = [config.as_number(part.strip()) for part in text.split(":")]
@@ -242,6 +257,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "kernels": lambda given: _by_name(given, "--kernel", _kernels),
     "anisotropy": _anisotropy,
     "censored": _censored,
+    "support": _support,
     "thin": lambda given: numbers_by_name(given, "--thin", int),
     "max_hours": config.parse_hours,
 }
