@@ -55,7 +55,7 @@ from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
 from xcopula.marginals import Law, Marginal, Recipe, check_law, check_scores, fit_law
-from xcopula.methods.part import Part
+from xcopula.methods.part import Part, given_tasks
 from xcopula.model.candidates import Candidate
 from xcopula.model.uncertainty import check_room
 from xcopula.process import Sample
@@ -262,7 +262,7 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
         return point
 
     def prepare(at: FloatArray, terms: int | None) -> Objective:
-        given = int(isinstance(request.solver, Sequential))
+        given = given_tasks(request.solver, process, sample)
         part = Part.of(request.solver, process, filled(at), sample, given=given, terms=terms)
         whole = penalised(process, lambda point: part.objective(process, point))
 

@@ -38,6 +38,7 @@ class CoKriging(Full):
     name: ClassVar[str] = "cokriging"
     law: ClassVar[str | None] = "normal"
     coupling: ClassVar[str | None] = "lmc"
+    intervals: ClassVar[bool] = False
 
     def condition(
         self, process: Process, sample: Sample, structure: Part, theta: FloatArray

@@ -19,6 +19,7 @@ from xcopula.jit.choice import gather, pick, thin
 from xcopula.jit.neighbours import Terms
 from xcopula.kernels.assembly import floats, ints, ready
 from xcopula.process import Process, Sample
+from xcopula.process.intervals import Held
 from xcopula.solvers.near import Near, places, tree_of
 from xcopula.solvers.threads import in_threads, thread_count
 
@@ -77,6 +78,11 @@ class Graph:
     def graph(self) -> Graph:
         """Itself: a part of the terms is chosen at once."""
         return self
+
+    @functools.cached_property
+    def held(self) -> Held:
+        """What is remembered from one evaluation to the next."""
+        return Held()
 
     def terms(self, part: slice = slice(None)) -> Terms:
         """Return some of the terms as the compiled loops read them."""

@@ -14,11 +14,12 @@ from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import terms
 from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
 from xcopula.kernels.covariance import Contraction
-from xcopula.process import Process, Sample
+from xcopula.process import Evidence, Moments, Process, Sample
+from xcopula.process.intervals import Held, StandIns, settle
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.threads import in_threads, thread_count
 
-__all__ = ["Evaluated", "evaluate_terms"]
+__all__ = ["Evaluated", "errors_of", "evaluate", "evaluate_terms", "fill_in"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,13 +47,17 @@ def evaluate_terms(
     scores: FloatArray,
     *,
     gradient: bool,
+    extra: FloatArray | None = None,
 ) -> Evaluated:
-    """Evaluate the terms of a graph, some in each thread."""
+    """Evaluate the terms of a graph, some in each thread.
+
+    Where there are ``extra`` variances (n,) scores have errors beside the process.
+    """
     state = ready(process.state(theta))
     inputs = scaled_inputs(sample.inputs, state)
     sites, offsets = ints(sample.sites), ints(sample.offsets)
     each = np.empty((graph.rows.size, 2))
-    w = floats(scores)
+    w, errors = floats(scores), errors_of(sample, extra)
 
     def run(part: slice) -> tuple[FloatArray, FloatArray, Contraction, int]:
         alpha, precision, by = np.zeros(sample.size), np.zeros(sample.size), no_contraction(state)
@@ -62,6 +67,7 @@ def evaluate_terms(
             sites,
             offsets,
             w,
+            errors,
             state,
             gradient,
             each[part],
@@ -91,6 +97,44 @@ def evaluate_terms(
         ),
         sum(jittered),
     )
+
+
+def evaluate(evidence: Evidence, graph: Graph, *, gradient: bool) -> Evaluated:
+    """Evaluate the terms of a graph at the scores of a sample."""
+    return evaluate_terms(
+        evidence.process,
+        evidence.sample,
+        graph,
+        evidence.theta,
+        evidence.scores,
+        gradient=gradient,
+        extra=evidence.extra,
+    )
+
+
+def fill_in(evidence: Evidence, graph: Graph, held: Held, *tolerance: float) -> Evidence:
+    """Return the evidence with stand-ins for its intervals.
+
+    The cavity of each is what leaving it out gives, which one pass over the terms has of all.
+    """
+    if evidence.intervals is None:
+        return evidence
+
+    def cavities(stand_ins: StandIns) -> Moments:
+        filled = evidence.with_stand_ins(stand_ins)
+        passed = evaluate(filled, graph, gradient=False)
+        return stand_ins.cavity(*filled.at_intervals(passed.alpha, passed.precision))
+
+    def describe() -> str:
+        return evidence.process.describe(evidence.theta)
+
+    found = settle(held, evidence.intervals, cavities, describe, *tolerance)
+    return evidence.with_stand_ins(found)
+
+
+def errors_of(sample: Sample, extra: FloatArray | None) -> FloatArray:
+    """Return extra variances (n,) as the compiled loops take them; zeros where there are none."""
+    return np.zeros(sample.size) if extra is None else floats(extra)
 
 
 def _pieces(size: int) -> list[slice]:
