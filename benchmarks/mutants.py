@@ -235,15 +235,15 @@ MUTANTS = (
     Mutant(
         "interval-mass",
         "process/evidence.py",
-        "law.log_mass - 0.5 * np.log(q) + 0.5 * a * a / q",
-        "law.log_mass - 0.5 * np.log(q)",
+        "law.log_mass + 0.5 * (np.log(total) + off)",
+        "law.log_mass + 0.5 * np.log(total)",
         "test_intervals.py::TestLikelihood::test_genz",
     ),
     Mutant(
         "interval-slope",
         "process/evidence.py",
-        "weights[0, rows], weights[1, rows] = -law.by_low, -law.by_high",
-        "weights[0, rows], weights[1, rows] = law.by_low, -law.by_high",
+        "weights[0, rows], weights[1, rows] = -count * law.by_low, -count * law.by_high",
+        "weights[0, rows], weights[1, rows] = count * law.by_low, -count * law.by_high",
         "test_intervals.py::TestLikelihood::test_gradient",
     ),
     Mutant(

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import reference
+import xarray as xr
 from reference import Dry
 from scipy import stats
 
+import xcopula
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Gamma, LogNormal, Normal, regress
-from xcopula.methods import Committee, Full, Transductive
+from xcopula.methods import CoKriging, Committee, Full, Sparse, Transductive
 from xcopula.process import Process, Sample, Targets
 from xcopula.process.intervals import truncate
 from xcopula.solvers import Exact, Neighbours
+
+fitting = importlib.import_module("xcopula.fitting.fit")  # in the package it is the function
 
 LAWS = (LogNormal(0.2, 0.7), Gamma(2.5, 0.8), Normal(1.0, 2.0))
 
@@ -158,14 +163,14 @@ class TestLikelihood:
 class TestNeighbours:
     @pytest.mark.parametrize("known", SAMPLES.values(), ids=SAMPLES.keys())
     def test_with_all_before_as_neighbours_it_is_exact(self, known):
-        """Value to 1e-8, posterior to 1e-8, gradient to 1e-4: stand-ins of a fit are rougher."""
+        """Value to 1e-6, gradient to 1e-3: stand-ins of a fit are rough. Posterior to 1e-8."""
         process, theta, numbers = setting(LAWS[:2])
         sample = known(numbers)
         solver = every(sample)
         value, gradient = reference.objective(solver, process, sample, theta)
         expected, slope = reference.objective(Exact(), process, sample, theta)
-        assert value == pytest.approx(expected, abs=1e-8)
-        np.testing.assert_allclose(gradient, slope, atol=1e-4)
+        assert value == pytest.approx(expected, abs=1e-6)
+        np.testing.assert_allclose(gradient, slope, atol=1e-3)
         local = reference.condition(solver, process, sample, theta)
         exact = reference.condition(Exact(), process, sample, theta)
         targets = reference.some_targets(sample, np.random.default_rng(0))
@@ -199,16 +204,17 @@ class TestNeighbours:
         process, theta, numbers = setting(sizes=(300,))
         sample = reference.censor(numbers)
         solver = Neighbours(neighbours=10)
-        few, graph = solver.subset(process, theta, sample, 120)
+        few, part = solver.subset(process, theta, sample, 120)
+        graph = part.graph
         assert 60 < few.size < 200
         assert 0 < few.is_interval.sum() < few.size
         assert graph.rows.size == few.size
         np.testing.assert_allclose(graph.weights, sample.size / few.size)
-        value, gradient = solver.objective(process, few, graph, theta)
+        value, gradient = solver.objective(process, few, part, theta)
         alone = reference.objective(solver, process, few, theta)
         assert value == pytest.approx(sample.size / few.size * alone[0], rel=1e-9)
         np.testing.assert_allclose(gradient, sample.size / few.size * alone[1], rtol=1e-3)
-        densities = solver.log_densities(process, few, graph, theta)
+        densities = solver.log_densities(process, few, part, theta)
         assert densities.total == pytest.approx(-value, rel=1e-6)
 
 
@@ -222,7 +228,7 @@ class TestMethods:
         expected = reference.differences(value_of(method, process, sample), theta)
         np.testing.assert_allclose(gradient, expected, atol=1e-5)
         again, _ = reference.objective(method, process, sample, theta, every(sample))
-        assert again == pytest.approx(value, abs=1e-7)
+        assert again == pytest.approx(value, abs=1e-6)
         one = reference.condition(method, process, sample, theta)
         other = reference.condition(method, process, sample, theta, every(sample))
         targets = reference.some_targets(sample, np.random.default_rng(0))
@@ -278,3 +284,95 @@ def test_posterior_is_that_of_truncated_draws():
     at_sites = truncate(cavity, np.full(3, -np.inf), high)
     np.testing.assert_allclose(at_sites.mean, kept[:, :3].mean(axis=0), atol=0.02)
     np.testing.assert_allclose(at_sites.variance, kept[:, :3].var(axis=0), atol=0.02)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Return two variables at 40 sites, and a grid that meets some of them."""
+    *_, numbers = setting(LAWS[:2], (40, 40), together=40)
+    x, y = numbers.inputs[:, :40]
+    values = {"a": numbers.values[:40], "b": numbers.values[40:]}
+    return xr.Dataset(
+        {name: ("site", own) for name, own in values.items()},
+        {"x": ("site", x), "y": ("site", y)},
+    )
+
+
+@pytest.fixture(scope="module", params=["plugin", "t", "laplace"])
+def model(request, data):
+    """Fit both with the smallest 30 % below a limit."""
+    options = {"marginals": {"a": "lognormal", "b": "gamma"}, "kernels": "matern32"}
+    read = fitting.read
+
+    def censored(*given, **named):
+        found = read(*given, **named)
+        own = reference.censor(found.sample)
+        return replace(found, sample=own)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "read", censored)
+        return xcopula.fit(data, "a", "b", restarts=0, uncertainty=request.param, **options)
+
+
+class TestModels:
+    """Fitted models of samples with intervals, put together without labels of limits."""
+
+    def test_interval_sites_lie_below_their_limit(self, model, data):
+        """Quantiles of an observation there end at the limit; a number is itself."""
+        sample = model.observations.sample
+        inside, limit = sample.is_interval[:40], sample.limits[1, :40]
+        found = model.predict(data[["x", "y"]], [0.05, 0.5, 0.999])["a"]
+        assert (found.values[:, inside] <= limit[inside] + 1e-9).all()
+        assert (found.values[0, inside] < found.values[2, inside]).all()
+        np.testing.assert_allclose(
+            found.values[:, ~inside], data["a"].values[~inside] + 0 * found.values[:, ~inside]
+        )
+        posterior = model.posterior(data[["x", "y"]])
+        np.testing.assert_allclose(posterior.cdf(float(limit[inside][0])).values[inside], 1.0)
+        mean, std = posterior.mean().values[inside], posterior.std().values[inside]
+        assert ((mean > 0.0) & (mean < limit[inside])).all()
+        assert ((std > 0.0) & (std < limit[inside])).all()
+        latent = posterior.latent
+        assert (latent["std"].values[inside] > 0.0).all()
+        signal = model.predict(data[["x", "y"]], [0.999], of="signal")["a"]
+        assert (signal.values[0, inside] > limit[inside]).any()
+
+    def test_lazy_equals_eager(self, model, data):
+        """In chunks of any size the same numbers come out, bit for bit."""
+        points = data[["x", "y"]]
+        eager = model.posterior(points)
+        lazy = model.posterior(points, chunks={"site": 7})
+        for name in ("mean", "std", "median"):
+            np.testing.assert_array_equal(
+                getattr(lazy, name)().compute().values, getattr(eager, name)().values
+            )
+        for name in ("mean", "std"):
+            np.testing.assert_allclose(
+                lazy.latent[name].compute().values, eager.latent[name].values, rtol=1e-13
+            )
+        other = model.predict(points, variable="b", chunks={"site": 9}).compute()
+        xr.testing.assert_identical(other, model.predict(points, variable="b"))
+
+    def test_left_out_values_are_scored_by_what_is_known(self, model):
+        """The log score of an interval is the log of a probability; nothing is missing."""
+        found = model.loo()
+        inside = model.observations.sample.is_interval[:40]
+        assert (found["log_score"].values[inside] < 0.0).all()
+        for name in ("pit", "crps", "log_score", "score"):
+            assert np.isfinite(found[name].values).all()
+        assert ((found["pit"].values > 0.0) & (found["pit"].values < 1.0)).all()
+
+
+def test_methods_without_intervals_refuse_them():
+    """By name, with the variable, for limits and for an atom."""
+    process, _, numbers = setting(LAWS[:2])
+    sample = reference.censor(numbers)
+    for method in (CoKriging(), Sparse("fitc")):
+        with pytest.raises(
+            ValueError, match=rf"method='{method.name}' takes numbers, but 8 values of 'a'"
+        ):
+            method.check_intervals(sample, process.marginals, ["a", "b"])
+        with pytest.raises(ValueError, match=r"the law of 'b' gives 0 a probability of its own"):
+            method.check_intervals(numbers, [None, Dry()], ["a", "b"])
+        method.check_intervals(numbers, process.marginals, ["a", "b"])
+    Full().check_intervals(sample, [Dry(), None], ["a", "b"])

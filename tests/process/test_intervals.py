@@ -190,8 +190,9 @@ class TestSettle:
             return Moments(np.array([0.1, 0.2]), np.array([1.0, 2.0]))
 
         own = self.intervals([-np.inf, 0.5], [0.0, 1.0])
-        found = settle(held, own, cavities, lambda: "here")
+        found, cavity = settle(held, own, cavities, lambda: "here")
         assert len(asked) == 2
+        np.testing.assert_array_equal(cavity, cavities(None))
         law = truncate(cavities(None), own.low, own.high)
         np.testing.assert_allclose(found.extra, StandIns.of(cavities(None), law).extra)
         del asked[:]

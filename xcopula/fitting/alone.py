@@ -19,6 +19,7 @@ from xcopula.marginals import Labels, Law, Marginal, check_law, fit_law
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample, Scores, scores
+from xcopula.process.intervals import known_as_intervals, typical_scores
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, Solver
 
@@ -198,7 +199,8 @@ class Alone:
         process = self.process(candidate.kernel, candidate.marginal)
         conditioned = self.part(process, candidate.theta, None).condition(process, candidate.theta)
         law = candidate.marginal.at(self.sample.covariates_of(0))
-        return scores(conditioned.leave_one_out(), law, self.sample.values)
+        limits = self.sample.limits_of(0)
+        return scores(conditioned.leave_one_out(), law, self.sample.values, limits)
 
 
 def some_terms(solver: Solver, sample: Sample, terms: int) -> int | None:
@@ -218,8 +220,8 @@ def largest_score(law: Marginal, sample: Sample) -> float:
 
     A law that does not vary increases: the ends of the sample have it.
     """
-    if law.fields:
-        z = law.at(sample.covariates_of(0)).to_normal(sample.values)
+    if law.fields or known_as_intervals((law,), sample).any():
+        z = typical_scores((law.at(sample.covariates_of(0)),), sample)
     else:
         z = law.to_normal(np.array([sample.values.min(), sample.values.max()]))
     return float(np.abs(z).max())

@@ -90,6 +90,8 @@ def begin(observations: Observations, request: Request) -> Request:
     check_structures(observations, request.structures or 1)
     anisotropy = check_directions(observations, request.anisotropy)
     sample = observations.sample
+    laws = [law if isinstance(law, Marginal) else None for law in request.laws]
+    method.check_intervals(sample, laws, observations.names)
     solver = settle(request.solver, method.submodels(sample.sizes))
     if method.needs_joint and isinstance(solver, Sequential):
         raise ValueError(
@@ -128,6 +130,8 @@ def begin(observations: Observations, request: Request) -> Request:
         if law is not None:
             check_scores(law.at(sample.covariates_of(i)), values, name)
         fitted.append(law)
+    laws = [law if isinstance(law, Marginal) else None for law in fitted]
+    method.check_intervals(sample, laws, observations.names)
     return replace(request, laws=tuple(fitted), method=method, solver=solver, anisotropy=anisotropy)
 
 

@@ -7,8 +7,9 @@ The normal scores w and the densities are the marginal laws' part, written here 
 
 Values that are known as intervals have stand-ins (:mod:`xcopula.process.intervals`), found by the
 solver: K then has their extra variances on its diagonal. With Z the probability of the interval
-under the cavity, each counts :math:`\log Z - \tfrac12 \log Q_{ii} + \tfrac12 \alpha_i^2 / Q_{ii}`
-instead of a density. Where the stand-ins have settled their derivatives cancel, so that the
+under the cavity of moments m and v, each counts
+:math:`\log Z + \tfrac12 \log(v + D_{ii}) + \tfrac12 (w_i - m)^2 / (v + D_{ii})` instead of a
+density. Where the stand-ins have settled their derivatives cancel, so that the
 gradient is that of the Gaussian sample, and by the laws that of log Z by the limits.
 """
 
@@ -23,7 +24,7 @@ from xcopula.kernels.covariance import Contraction
 from xcopula.marginals.base import Marginal
 from xcopula.process.copula import Process
 from xcopula.process.intervals import Intervals, StandIns, Truncated, truncate
-from xcopula.process.sample import Sample
+from xcopula.process.sample import Moments, Sample
 
 __all__ = ["Evidence"]
 
@@ -52,6 +53,8 @@ class Evidence:
         Values that are known as intervals.
     stand_ins : StandIns, optional
         What stands in for them.
+    cavity : Moments, optional
+        What all other data say of them.
     """
 
     process: Process
@@ -63,6 +66,7 @@ class Evidence:
     weights: FloatArray | None = None
     intervals: Intervals | None = None
     stand_ins: StandIns | None = None
+    cavity: Moments | None = None
 
     @classmethod
     def of(
@@ -89,12 +93,12 @@ class Evidence:
         dense = bool(np.isfinite(self.log_densities).all() and np.isfinite(self.scores).all())
         return dense and (self.intervals is None or self.intervals.possible)
 
-    def with_stand_ins(self, stand_ins: StandIns) -> Evidence:
+    def with_stand_ins(self, stand_ins: StandIns, cavity: Moments | None = None) -> Evidence:
         """Return the evidence with normal data in the place of its intervals."""
         assert self.intervals is not None
         scores = self.scores.copy()
         scores[self.intervals.rows] = stand_ins.scores
-        return replace(self, scores=scores, stand_ins=stand_ins)
+        return replace(self, scores=scores, stand_ins=stand_ins, cavity=cavity)
 
     @property
     def extra(self) -> FloatArray | None:
@@ -109,53 +113,34 @@ class Evidence:
         """Return what an objective returns where a value has no density."""
         return np.inf, np.zeros(self.process.size)
 
-    def value(
-        self, alpha: FloatArray, log_determinant: float, precision: FloatArray | None = None
-    ) -> float:
-        """Return the negative log-likelihood, with alpha = K^-1 w and log|K|.
+    def value(self, alpha: FloatArray, log_determinant: float) -> float:
+        """Return the negative log-likelihood, with alpha = K^-1 w and log|K|."""
+        density = self._counted(self.log_densities + self.log_masses()).sum()
+        return float(0.5 * (self.scores @ self._pull(alpha) + log_determinant) - density)
 
-        Where there are intervals it also needs the diagonal (n,) of K^-1.
-        """
-        density = self._counted(self.log_densities).sum()
-        value = 0.5 * (self.scores @ self._pull(alpha) + log_determinant) - density
-        if self.intervals is not None:
-            rows = self.intervals.rows
-            value -= self._counted(self.log_masses(alpha, precision))[rows].sum()
-        return float(value)
-
-    def log_masses(self, alpha: FloatArray, precision: FloatArray | None) -> FloatArray:
+    def log_masses(self) -> FloatArray:
         """Return what intervals count instead of a density (n,), zero for numbers."""
         out = np.zeros(self.sample.size)
         if self.intervals is not None:
-            a, q = self.at_intervals(alpha, precision)
-            law = self._truncated(a, q)
-            out[self.intervals.rows] = law.log_mass - 0.5 * np.log(q) + 0.5 * a * a / q
+            law, stand_ins, cavity = self._settled()
+            total = cavity.variance + stand_ins.extra
+            off = (stand_ins.scores - cavity.mean) ** 2 / total
+            out[self.intervals.rows] = law.log_mass + 0.5 * (np.log(total) + off)
         return out
 
-    def at_intervals(
-        self, alpha: FloatArray, precision: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return alpha and the diagonal of K^-1 at the intervals, each row counted once."""
-        assert self.intervals is not None
-        assert precision is not None
-        rows = self.intervals.rows
-        count = 1.0 if self.weights is None else self.weights[rows]
-        return alpha[rows] / count, precision[rows] / count
-
-    def _truncated(self, alpha: FloatArray, precision: FloatArray) -> Truncated:
+    def _settled(self) -> tuple[Truncated, StandIns, Moments]:
         assert self.intervals is not None
         assert self.stand_ins is not None
-        cavity = self.stand_ins.cavity(alpha, precision)
-        return truncate(cavity, self.intervals.low, self.intervals.high)
+        assert self.cavity is not None
+        law = truncate(self.cavity, self.intervals.low, self.intervals.high)
+        return law, self.stand_ins, self.cavity
 
-    def gradient(
-        self, alpha: FloatArray, by: Contraction, precision: FloatArray | None = None
-    ) -> FloatArray:
+    def gradient(self, alpha: FloatArray, by: Contraction) -> FloatArray:
         """Return the gradient by theta, given the derivatives by the covariance."""
         process, covariance = self.process, self.process.covariance
         gradient, pull = np.empty(process.size), self._pull(alpha)
         gradient[: covariance.size] = covariance.pullback(self.theta[: covariance.size], by)
-        ends = None if self.intervals is None else self._pull_of_ends(alpha, precision)
+        ends = None if self.intervals is None else self._pull_of_ends(alpha)
         for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
             task = self.sample.task(i)
             values, own = self.sample.values[task], self.weights
@@ -170,18 +155,24 @@ class Evidence:
                     gradient[where] = self._by_law(law, values, pull[task], limits, weights, count)
         return gradient
 
-    def _pull_of_ends(
-        self, alpha: FloatArray, precision: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return limits (2, n) of intervals, NaN elsewhere, and the derivatives by their scores."""
+    def _pull_of_ends(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return limits (2, n) of intervals, NaN elsewhere, and the derivatives by their scores.
+
+        Where a solver's cavities are not quite those of its likelihood, this still changes with the
+        stand-ins, which move as the limits do.
+        """
         assert self.intervals is not None
-        rows = self.intervals.rows
-        law = self._truncated(*self.at_intervals(alpha, precision))
+        rows, (law, stand_ins, cavity) = self.intervals.rows, self._settled()
+        count = 1.0 if self.weights is None else self.weights[rows]
+        own = (stand_ins.scores - cavity.mean) / (cavity.variance + stand_ins.extra)
+        closed = np.isfinite(np.stack([self.intervals.low, self.intervals.high]))
+        rest = (alpha[rows] - count * own) / np.maximum(closed.sum(axis=0), 1)
         ends = np.full((2, self.sample.size), np.nan)
         weights = np.zeros((2, self.sample.size))
         ends[:, rows] = self.intervals.ends
-        weights[0, rows], weights[1, rows] = -law.by_low, -law.by_high
-        return ends, np.stack([self._counted(w) for w in weights])
+        weights[0, rows], weights[1, rows] = -count * law.by_low, -count * law.by_high
+        weights[:, rows] += np.where(closed, rest, 0.0)
+        return ends, weights
 
     @staticmethod
     def _by_law(

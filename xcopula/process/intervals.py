@@ -33,6 +33,7 @@ __all__ = [
     "known_as_intervals",
     "settle",
     "truncate",
+    "typical_scores",
     "without_extra",
 ]
 
@@ -189,6 +190,21 @@ def known_as_intervals(laws: Sequence[Marginal], sample: Sample) -> npt.NDArray[
     return found
 
 
+def typical_scores(laws: Sequence[Marginal], sample: Sample) -> FloatArray:
+    """Return the normal scores (n,) of a sample; of an interval the mean that it leaves z.
+
+    That is what its law alone says, without other data. NaN where the interval is impossible.
+    """
+    each = [law.to_normal(sample.values[sample.task(i)]) for i, law in enumerate(laws)]
+    scores, own = np.concatenate(each), Intervals.of(laws, sample)
+    if own is not None:
+        fine = own.low < own.high
+        some = Moments(np.zeros(int(fine.sum())), np.ones(int(fine.sum())))
+        scores[own.rows] = np.nan
+        scores[own.rows[fine]] = truncate(some, own.low[fine], own.high[fine]).mean
+    return scores
+
+
 def _scores(
     law: Marginal, values: FloatArray, inside: npt.NDArray[np.bool_], ends: FloatArray
 ) -> FloatArray:
@@ -280,8 +296,8 @@ def settle(
     cavities: Callable[[StandIns], Moments],
     describe: Callable[[], str],
     tolerance: float = _SETTLED,
-) -> StandIns:
-    """Find the stand-ins that agree with each other.
+) -> tuple[StandIns, Moments]:
+    """Find the stand-ins that agree with each other; also return their cavities.
 
     All are renewed at once, given their cavities. Steps are those of Anderson: the combination of
     the last ones that would have moved least.
@@ -326,8 +342,8 @@ def settle(
             "covariance is as good as singular. Drop or average sites that almost coincide, or "
             "fit with a rougher kernel such as 'matern32'."
         )
-    held.keep(new)
-    return new
+    held.keep(own)
+    return own, cavity
 
 
 def _combined(points: FloatArray, moves: FloatArray, unit: FloatArray) -> FloatArray:

@@ -71,12 +71,10 @@ class Exact:
         evidence = made.fill_in(evidence, structure)
         factor, _ = made.factorise(evidence.extra)
         alpha = _solve(factor, evidence.scores.copy())
-        log_determinant_ = log_determinant(factor)
+        value = evidence.value(alpha, log_determinant(factor))
         inverse = inverse_from_cholesky(factor)
-        precision = np.diagonal(inverse)
-        value = evidence.value(alpha, log_determinant_, precision)
         by = contract_lower(made.state, inverse, alpha, made.inputs, sample.sites, sample.offsets)
-        return value, evidence.gradient(alpha, by, precision)
+        return value, evidence.gradient(alpha, by)
 
     def condition(
         self, process: Process, sample: Sample, structure: Held, theta: FloatArray
@@ -155,7 +153,7 @@ class _Made:
             alpha = _solve(factor, stand_ins.scores - mean)
             return stand_ins.cavity(alpha, np.diagonal(inverse_from_cholesky(factor)))
 
-        return evidence.with_stand_ins(settle(held, evidence.intervals, cavities, self.describe))
+        return evidence.with_stand_ins(*settle(held, evidence.intervals, cavities, self.describe))
 
     def _given_numbers(
         self, intervals: Intervals, scores: FloatArray

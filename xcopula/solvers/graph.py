@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,6 @@ class Graph:
         """Itself: a part of the terms is chosen at once."""
         return self
 
-    @functools.cached_property
-    def held(self) -> Held:
-        """What is remembered from one evaluation to the next."""
-        return Held()
-
     def terms(self, part: slice = slice(None)) -> Terms:
         """Return some of the terms as the compiled loops read them."""
         # A copy where the arrays are closed: compiled code is for writeable ones.
@@ -109,6 +104,8 @@ class Connected:
         How many neighbours an observation has.
     given : int
         So many tasks are given: they have no terms.
+    weight : float
+        How often each term counts: more than once where the sample stands for a larger one.
     """
 
     process: Process
@@ -116,12 +113,24 @@ class Connected:
     sample: Sample
     most: int
     given: int
+    weight: float = 1.0
 
     @functools.cached_property
     def graph(self) -> Graph:
         """The terms."""
         near = Near.of(self.process, self.theta, self.sample)
-        return connect(near, self.most, given=self.given, workers=thread_count())
+        graph = connect(near, self.most, given=self.given, workers=thread_count())
+        return replace(graph, weights=self.weight * graph.weights)
+
+    @functools.cached_property
+    def held(self) -> Held:
+        """What stood in for intervals at the last evaluation."""
+        return Held()
+
+    @functools.cached_property
+    def kept(self) -> dict[str, Any]:
+        """What was found out about the sample on the way."""
+        return {}
 
     def __getstate__(self) -> dict[str, Any]:
         # Neighbours are found again: they do not travel.

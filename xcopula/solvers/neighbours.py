@@ -30,15 +30,16 @@ from xcopula.process import (
     keep_scores,
     known_data,
 )
-from xcopula.process.intervals import Held, known_as_intervals, without_extra
+from xcopula.process.intervals import Held, known_as_intervals
 from xcopula.solvers.batches import batches, batches_of_lists
+from xcopula.solvers.cavities import fill_in
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.densities import Densities
 from xcopula.solvers.graph import Connected, Graph
 from xcopula.solvers.near import Near
 from xcopula.solvers.search import Search, search_of
 from xcopula.solvers.strata import connect_some, thin_out
-from xcopula.solvers.terms import Evaluated, errors_of, evaluate, evaluate_terms, fill_in
+from xcopula.solvers.terms import Evaluated, errors_of, evaluate, evaluate_terms
 from xcopula.solvers.threads import thread_count
 
 __all__ = ["Local", "Neighbours"]
@@ -57,7 +58,7 @@ _BY_NEIGHBOUR, _BY_SQUARE, _BY_CORRELATION = 0.1, 0.0055, 0.003
 _FLOPS = 2e4
 # How far stand-ins of intervals may still move in a likelihood, which is near its value sooner than
 # they are near theirs; those of a prediction are found to the last digits.
-_ROUGHLY = 1e-5
+_ROUGHLY = 1e-4
 # Evaluations of a fit: of all terms, with what searches take, and of so many that stand for all.
 _ON_ALL, _ON_SOME, _SOME = 15, 100, 10_000
 
@@ -120,15 +121,15 @@ class Neighbours:
 
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
-    ) -> tuple[Sample, Graph]:
+    ) -> tuple[Sample, Graph | Connected]:
         """Choose terms that stand for all, and return what of the sample they need."""
         near = Near.of(process, theta, sample)
         if known_as_intervals(process.marginals, sample).any():
             # What stands in for an interval depends on all terms that it is in: those that are
             # left are the terms of a smaller sample, and all count the same.
             few = sample.take(thin_out(near, terms))
-            graph = Connected(process, theta, few, self.most(process, few), 0).graph
-            return few, replace(graph, weights=graph.weights * (sample.size / few.size))
+            weight = sample.size / few.size
+            return few, Connected(process, theta, few, self.most(process, few), 0, weight)
         most = self.most(process, sample)
         return connect_some(near, most, terms, given=given, workers=thread_count())
 
@@ -149,26 +150,24 @@ class Neighbours:
         evidence = Evidence.of(process, sample, theta, weights)
         if not evidence.possible:
             return evidence.impossible()
-        evidence = fill_in(evidence, graph, graph.held, _ROUGHLY)
+        if isinstance(structure, Connected):
+            evidence = fill_in(evidence, structure, structure.held, _ROUGHLY)
         passed = evaluate(evidence, graph, gradient=True)
-        determinant = float(graph.weights @ passed.each[:, 1])
-        value = evidence.value(passed.alpha, determinant, passed.precision)
-        return value, evidence.gradient(passed.alpha, passed.by, passed.precision)
+        value = evidence.value(passed.alpha, float(graph.weights @ passed.each[:, 1]))
+        return value, evidence.gradient(passed.alpha, passed.by)
 
     def log_densities(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
     ) -> Densities:
         """Return the log density of each term, given its neighbours."""
-        graph, weights = structure.graph, np.zeros(sample.size)
-        weights[graph.rows] = graph.weights
-        evidence = fill_in(
-            Evidence.of(process, sample, theta, weights), graph, graph.held, _ROUGHLY
-        )
+        evidence, graph = Evidence.of(process, sample, theta), structure.graph
+        if isinstance(structure, Connected):
+            evidence = fill_in(evidence, structure, structure.held, _ROUGHLY)
         passed = evaluate(evidence, graph, gradient=False)
         own = evidence.log_densities + 0.5 * evidence.scores**2
         if evidence.intervals is not None:
             rows = evidence.intervals.rows
-            own[rows] = evidence.log_masses(passed.alpha, passed.precision)[rows]
+            own[rows] = evidence.log_masses()[rows]
         each = own[graph.rows] - 0.5 * passed.each.sum(axis=1)
         return Densities(each, graph.weights, graph.clusters)
 
@@ -180,8 +179,8 @@ class Neighbours:
         Stand-ins are found from nothing: a prediction does not depend on what was asked before.
         """
         evidence = Evidence.of(process, sample, theta)
-        if evidence.intervals is not None:
-            evidence = fill_in(evidence, structure.graph, Held())
+        if isinstance(structure, Connected):
+            evidence = fill_in(evidence, structure, Held())
         return Local(self, process, theta, sample, evidence.scores, structure, evidence.extra)
 
     def cost(self, sizes: Sequence[int], correlations: int = 1) -> Cost:
@@ -307,10 +306,17 @@ class Local:
         )
 
     def leave_one_out(self) -> Moments:
-        """Return the moments of each score given all others, under the product of terms."""
+        """Return the moments of each score given all others, under the product of terms.
+
+        Where some are intervals each is predicted from what is around it: the product of terms
+        then is no good guide to what is left out.
+        """
+        if self.extra is not None:
+            every = np.arange(self.sample.size)
+            return self.left_out(every, [np.empty(0, np.int64)] * every.size)
         passed = self._pass(self._whole, self.scores)
         variance = 1.0 / passed.precision
-        return without_extra(self.scores - passed.alpha * variance, variance, self.extra)
+        return Moments(self.scores - passed.alpha * variance, variance)
 
     @functools.cached_property
     def _known(self) -> Moments:

@@ -14,12 +14,11 @@ from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import terms
 from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
 from xcopula.kernels.covariance import Contraction
-from xcopula.process import Evidence, Moments, Process, Sample
-from xcopula.process.intervals import Held, StandIns, settle
+from xcopula.process import Evidence, Process, Sample
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.threads import in_threads, thread_count
 
-__all__ = ["Evaluated", "errors_of", "evaluate", "evaluate_terms", "fill_in"]
+__all__ = ["Evaluated", "errors_of", "evaluate", "evaluate_terms", "pieces"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -84,7 +83,7 @@ def evaluate_terms(
             )
         return alpha, precision, by, jittered
 
-    results = in_threads(run, _pieces(graph.rows.size))
+    results = in_threads(run, pieces(graph.rows.size))
     alphas, precisions, contractions, jittered = zip(*results, strict=True)
     if sum(jittered):
         _log.info("%d of %d small matrices needed a jitter", sum(jittered), graph.rows.size)
@@ -112,32 +111,12 @@ def evaluate(evidence: Evidence, graph: Graph, *, gradient: bool) -> Evaluated:
     )
 
 
-def fill_in(evidence: Evidence, graph: Graph, held: Held, *tolerance: float) -> Evidence:
-    """Return the evidence with stand-ins for its intervals.
-
-    The cavity of each is what leaving it out gives, which one pass over the terms has of all.
-    """
-    if evidence.intervals is None:
-        return evidence
-
-    def cavities(stand_ins: StandIns) -> Moments:
-        filled = evidence.with_stand_ins(stand_ins)
-        passed = evaluate(filled, graph, gradient=False)
-        return stand_ins.cavity(*filled.at_intervals(passed.alpha, passed.precision))
-
-    def describe() -> str:
-        return evidence.process.describe(evidence.theta)
-
-    found = settle(held, evidence.intervals, cavities, describe, *tolerance)
-    return evidence.with_stand_ins(found)
-
-
 def errors_of(sample: Sample, extra: FloatArray | None) -> FloatArray:
     """Return extra variances (n,) as the compiled loops take them; zeros where there are none."""
     return np.zeros(sample.size) if extra is None else floats(extra)
 
 
-def _pieces(size: int) -> list[slice]:
+def pieces(size: int) -> list[slice]:
     """Cut terms into one piece for each thread, where there are enough of them."""
     count = max(1, min(thread_count(), size // _FEWEST))
     ends = np.linspace(0, size, count + 1).astype(int)
