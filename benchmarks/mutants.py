@@ -172,8 +172,8 @@ MUTANTS = (
     Mutant(
         "exact-loo",
         "solvers/exact.py",
-        "return Moments(self.scores - self.alpha * variance, variance)",
-        "return Moments(self.scores + self.alpha * variance, variance)",
+        "return without_extra(self.scores - self.alpha * variance, variance, self.extra)",
+        "return without_extra(self.scores + self.alpha * variance, variance, self.extra)",
         "solvers/test_exact.py::test_leave_one_out_matches_deletion",
     ),
     Mutant(
@@ -221,9 +221,30 @@ MUTANTS = (
     Mutant(
         "observed-known",
         "process/sample.py",
-        "np.where(known, 0.0, moments.variance)",
+        "np.where(met, known.variance[datum], moments.variance)",
         "moments.variance",
         "methods/test_observed.py::TestKeepData::test_the_datum_where_the_task_was_observed",
+    ),
+    Mutant(
+        "interval-gain",
+        "process/intervals.py",
+        "gain = mean * mean + edges",
+        "gain = mean * mean - edges",
+        "process/test_intervals.py::TestTruncate::test_moments",
+    ),
+    Mutant(
+        "interval-mass",
+        "process/evidence.py",
+        "law.log_mass + 0.5 * (np.log(total) + off)",
+        "law.log_mass + 0.5 * np.log(total)",
+        "test_intervals.py::TestLikelihood::test_genz",
+    ),
+    Mutant(
+        "interval-slope",
+        "process/evidence.py",
+        "weights[0, rows], weights[1, rows] = -count * law.by_low, -count * law.by_high",
+        "weights[0, rows], weights[1, rows] = count * law.by_low, -count * law.by_high",
+        "test_intervals.py::TestLikelihood::test_gradient",
     ),
     Mutant(
         "committee-votes",
@@ -298,7 +319,7 @@ MUTANTS = (
     Mutant(
         "transductive-datum",
         "methods/transductive.py",
-        "return keep_data(combined, self.sample, self._scores(), targets, 0)",
+        "return keep_data(combined, self.sample, self._known, targets, 0)",
         "return combined",
         "methods/test_transductive.py::TestBlock::test_cells_at_the_data_tell_the_others_nothing",
     ),
@@ -718,7 +739,7 @@ MUTANTS = (
     Mutant(
         "mean-keeps-data",
         "process/sample.py",
-        "return np.where(datum >= 0, scores[datum], mean)",
+        "return np.where(datum >= 0, known.mean[datum], mean)",
         "return mean",
         "methods/test_contract.py::TestConditioned::test_the_mean_alone_is_that_of_the_moments",
     ),

@@ -19,7 +19,17 @@ from scipy.linalg import block_diag, expm
 from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import GEV, Exponential, Gamma, LogNormal, Normal, StudentT, by, regress
+from xcopula.marginals import (
+    GEV,
+    Exponential,
+    Gamma,
+    LogNormal,
+    Marginal,
+    Normal,
+    StudentT,
+    by,
+    regress,
+)
 from xcopula.methods import Method
 from xcopula.process import Process, Sample, Sites, Targets
 from xcopula.solvers import Exact
@@ -446,3 +456,57 @@ def low_rank(kind, process, theta, sample, inducing, blocks, cells, task=0):
         for (index,) in blocks:
             keep[np.ix_(index, index)] = 1.0
     return q + noise + keep * (signal - q), project(c, f), np.diagonal(project(c, c))
+
+
+class Dry(Marginal):
+    """A law of rain: zero with a probability of its own, else exponential."""
+
+    name = "dry"
+    includes_lower_end = True
+    atom = 0.0
+    support = (0.0, np.inf)
+
+    def __init__(self, dry=0.4, scale=2.0):
+        self.dry, self.scale = dry, scale
+
+    @property
+    def theta(self):
+        """Logit and logarithm."""
+        return np.array([special.logit(self.dry), math.log(self.scale)])
+
+    def with_theta(self, theta):
+        """Return it at other parameters."""
+        return Dry(special.expit(theta[0]), math.exp(theta[1]))
+
+    def to_normal(self, y):
+        """Map values to scores."""
+        y = np.asarray(y, float)
+        above = special.ndtri_exp(np.log1p(-self.dry) - np.maximum(y, 0.0) / self.scale)
+        return np.where(y < 0.0, -np.inf, np.where(np.isinf(y), np.inf, -above))
+
+    def from_normal(self, z):
+        """Map scores to values."""
+        y = self.scale * (np.log1p(-self.dry) - special.log_ndtr(-np.asarray(z, float)))
+        return np.where(np.isnan(y), y, np.maximum(y, 0.0))
+
+    def log_density(self, y):
+        """Return the log density, and the log probability of zero."""
+        y = np.asarray(y, float)
+        rest = np.log1p(-self.dry) - math.log(self.scale) - y / self.scale
+        return np.where(y == 0.0, math.log(self.dry), np.where(y < 0.0, -np.inf, rest))
+
+
+def censor(sample, share=0.3, step=None):
+    """Return a sample whose smallest values are below a limit, or that was rounded to a step."""
+    values, limits = [], []
+    for own in parts(sample)[1]:
+        low, high = own.copy(), own.copy()
+        if step is None:
+            limit = np.quantile(own, share)
+            low[own < limit], high[own < limit] = -np.inf, limit
+        else:
+            low = np.floor(own / step) * step
+            high = low + step
+        limits.append(np.stack([low, high]))
+        values.append(np.where(np.isinf(low), high, 0.5 * (low + high)))
+    return Sample.of(parts(sample)[0], values, sites=sample.sites, limits=limits)

@@ -26,10 +26,11 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_million.py", ["reading"], "stations x days"),
         ("bench_neighbours.py", ["effects"], "nats lost"),
         ("bench_scale.py", ["cells"], "variables: 3"),
+        ("bench_intervals.py", [], "| neighbours | 200 | 30 % below a limit |"),
     ],
     ids=[
         *("promises", "units", "calibration", "coverage", "mixtures", "stations"),
-        *("rules", "fits", "million", "effects", "cells"),
+        *("rules", "fits", "million", "effects", "cells", "intervals"),
     ],
 )
 def test_quick(script, stage, expected):

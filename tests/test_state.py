@@ -39,6 +39,13 @@ QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restar
 # Dataclasses and named tuples that hold no state of a fitted or conditioned model.
 WITHOUT_STATE = {
     # on the way to a model: gone when it is there
+    "xcopula.process.intervals.Intervals": "limits as scores, at each evaluation anew",
+    "xcopula.process.intervals.StandIns": "found anew when a process is conditioned",
+    "xcopula.process.intervals.Truncated": "what follows from moments and limits",
+    "xcopula.process.bounded.Bounded": "a law between limits, while it is asked for",
+    "xcopula.process.bounded.Limits": "limits as scores, of a prediction that meets intervals",
+    "xcopula.solvers.cavities._Around": "the values around intervals, found once",
+    "xcopula.solvers.exact._Made": "a covariance during one evaluation",
     "xcopula.fitting.cost.Estimate": "what a fit was expected to take",
     "xcopula.fitting.fit._Fitting": "the steps of a fit, to be run or recorded",
     "xcopula.fitting.competition._Tried": "a candidate while it competes",

@@ -42,15 +42,43 @@ def dense(process, theta, sample):
     return reference.covariance_matrix(process.covariance, theta, inputs)
 
 
-def run(which, state, inputs, sample, w, gradient=True):
+def run(which, state, inputs, sample, w, gradient=True, extra=None):
     """Run the compiled loop; return each term, Q w, the diagonal of Q, and the derivatives."""
+    errors = np.zeros(w.size) if extra is None else extra
     each, alpha, precision = np.empty((which.rows.size, 2)), np.zeros(w.size), np.zeros(w.size)
     by = no_contraction(state)
     jittered, failed = terms(
-        which, inputs, sample.sites, sample.offsets, w, state, gradient, each, alpha, precision, by
-    )
+        which, inputs, sample.sites, sample.offsets, w, errors, state, gradient, each, alpha,
+        precision, by,
+    )  # fmt: skip
     assert failed == -1
     return each, alpha, precision, by, jittered
+
+
+def test_errors_stand_on_the_diagonal():
+    """Extra variances of scores count as in dense algebra, and so do their predictions."""
+    process, theta, state, inputs, sample, w = setting()
+    which, rng = random_terms(sample.size, 7, RNG(1)), RNG(4)
+    extra = np.where(rng.uniform(size=w.size) < 0.4, rng.uniform(0.1, 9.0, w.size), 0.0)
+    each, *_ = run(which, state, inputs, sample, w, extra=extra)
+    matrix = dense(process, theta, sample) + np.diag(extra)
+    for r, (neighbours, count) in enumerate(zip(which.neighbours, which.counts, strict=True)):
+        own = neighbours[:count]
+        gains = np.linalg.solve(matrix[np.ix_(own, own)], matrix[own, r])
+        v = matrix[r, r] - gains @ matrix[own, r]
+        expected = [(w[r] - gains @ w[own]) ** 2 / v, np.log(v)]
+        np.testing.assert_allclose(each[r], expected, atol=1e-9)
+    mean, variance, gone = np.empty((1, 1)), np.empty(1), np.array([-1])
+    data = (inputs, sample.sites, sample.offsets, w[None], extra, state)
+    first = Terms(*(part[5:6] for part in which))
+    at = (inputs[:, :1] + 0.01, gone, np.array([0, 1]))
+    tile_moments(*at, 0, True, first, *data, mean, variance)
+    own = first.neighbours[0, : first.counts[0]]
+    moved = reference.targets(sample, sample.inputs[:, :1])
+    moved = type(moved)(inputs[:, :1] + 0.01, gone)
+    _, cross, _ = reference.joint(process, theta, sample, moved, 0)
+    expected = cross[0, own] @ np.linalg.solve(matrix[np.ix_(own, own)], w[own])
+    assert mean[0, 0] == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", reference.EXAMPLES)
@@ -110,7 +138,7 @@ def test_predictions_from_neighbours(task, nugget):
     which = random_terms(sample.size, 8, rng)
     first = Terms(*(part[:6] for part in which))
     mean, variance = np.empty((2, 6)), np.empty(6)
-    data = (inputs, sample.sites, sample.offsets, w, state)
+    data = (inputs, sample.sites, sample.offsets, w, np.zeros(w.shape[-1]), state)
     assert (
         tile_moments(targets, sites, np.arange(7), task, nugget, first, *data, mean, variance) == -1
     )
@@ -147,7 +175,7 @@ def test_no_neighbours_are_the_prior():
     none = Terms(
         np.zeros(1, np.int64), np.ones(1), np.zeros((1, 3), np.int32), np.zeros(1, np.int32)
     )
-    data = (inputs, sample.sites, sample.offsets, w[None], state)
+    data = (inputs, sample.sites, sample.offsets, w[None], np.zeros(w.size), state)
     mean, variance = np.full((1, 1), 9.0), np.full(1, 9.0)
     at = (inputs[:, :1].copy(), np.array([-1]))
     tile_moments(*at, np.array([0, 1]), 0, True, none, *data, mean, variance)
@@ -182,9 +210,10 @@ def test_what_no_jitter_helps_is_told():
     which = random_terms(sample.size, 6, RNG(1))
     each, by = np.empty((sample.size, 2)), no_contraction(state)
     sums = np.zeros(w.size), np.zeros(w.size)
-    _, failed = terms(which, inputs, sample.sites, sample.offsets, w, state, True, each, *sums, by)
+    data = (inputs, sample.sites, sample.offsets, w, np.zeros(w.size), state)
+    _, failed = terms(which, *data, True, each, *sums, by)
     assert failed >= 0
-    data = (inputs, sample.sites, sample.offsets, w[None], state)
+    data = (inputs, sample.sites, sample.offsets, w[None], np.zeros(w.size), state)
     mean, variance = np.empty((1, sample.size)), np.empty(sample.size)
     starts = np.arange(sample.size + 1)
     assert tile_moments(inputs, sample.sites, starts, 0, True, which, *data, mean, variance) >= 0

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xcopula.methods.observed import unexplained
-from xcopula.process import NO_SITE, Moments, Sample, Targets, keep_data
+from xcopula.process import NO_SITE, Moments, Sample, Targets, keep_data, known_data
 
 
 def sample_of(*sites):
@@ -127,13 +127,13 @@ class TestKeepData:
     def test_the_datum_where_the_task_was_observed(self):
         """Mean and variance at such sites are the score and zero; elsewhere they stay."""
         sample = sample_of([3, 1], [1, 2, 7])
-        scores = np.array([0.5, -0.4, 9.0, 8.0, 7.0])
+        known = known_data(np.array([0.5, -0.4, 9.0, 8.0, 7.0]), None, lambda: None)
         targets = Targets(np.zeros((1, 5)), np.array([1, 2, 3, NO_SITE, 7]))
         given = Moments(np.full(5, 0.1), np.full(5, 0.2))
-        first = keep_data(given, sample, scores, targets, 0)
+        first = keep_data(given, sample, known, targets, 0)
         np.testing.assert_array_equal(first.mean, [-0.4, 0.1, 0.5, 0.1, 0.1])
         np.testing.assert_array_equal(first.variance, [0.0, 0.2, 0.0, 0.2, 0.2])
-        second = keep_data(given, sample, scores, targets, 1)
+        second = keep_data(given, sample, known, targets, 1)
         np.testing.assert_array_equal(second.mean, [9.0, 8.0, 0.1, 0.1, 7.0])
         np.testing.assert_array_equal(second.variance, [0.0, 0.0, 0.2, 0.2, 0.0])
         np.testing.assert_array_equal(given.mean, 0.1)
@@ -143,3 +143,10 @@ class TestKeepData:
         given = Moments(np.ones(2), np.ones(2))
         targets = Targets.nowhere(np.zeros((1, 2)))
         assert keep_data(given, sample_of([0]), np.zeros(1), targets, 0) is given
+
+    def test_of_an_interval_what_all_others_say(self):
+        """Rows with an extra variance keep the moments of being left out."""
+        left = Moments(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.2, 0.3]))
+        known = known_data(np.array([7.0, 8.0, 9.0]), np.array([0.0, 5.0, 0.0]), lambda: left)
+        np.testing.assert_array_equal(known.mean, [7.0, 2.0, 9.0])
+        np.testing.assert_array_equal(known.variance, [0.0, 0.2, 0.0])

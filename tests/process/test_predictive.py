@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from reference import Dry
 from scipy import integrate, stats
+from scipy.special import ndtr
 
 from xcopula.marginals import GEV, Gamma, LogNormal, Normal, StudentT, regress
 from xcopula.process import NORMAL, Moments, Predictive, Student, outcome, scores
@@ -265,3 +269,190 @@ def test_scores_of_a_law_that_ends():
     found = scores(Moments(np.zeros(1), np.full(1, 0.5)), LAWS[0], np.array([-1.0]))
     assert found.log_score[0] == -np.inf
     assert found.pit[0] == 0.0
+
+
+def outside(predicted, low, high):
+    """Return the integral of F^2 below and of (1 - F)^2 above an interval, by quadrature."""
+    out = []
+    for k in range(predicted.means.shape[1]):
+        law = stats.lognorm(
+            0.6 * predicted.stds[0, k], 0.0, np.exp(0.1 + 0.6 * predicted.means[0, k])
+        )
+        above = integrate.quad(lambda y, law=law: law.sf(y) ** 2, high[k], np.inf)[0]
+        below = integrate.quad(lambda y, law=law: law.cdf(y) ** 2, 0.0, max(low[k], 0.0))[0]
+        out.append(above + below)
+    return np.array(out)
+
+
+class TestAtom:
+    """A law with an atom at zero, alone and in mixtures of different probabilities of zero."""
+
+    MEANS, STDS = np.array([-0.8, 0.1, 1.2]), np.array([0.7, 0.5, 0.9])
+
+    def plain(self):
+        """Return one component."""
+        return Predictive.of(Moments(self.MEANS, self.STDS**2), Dry(0.4, 2.0))
+
+    def mixed(self):
+        """Return two components, of which one is dry more often."""
+        means = np.stack([self.MEANS, self.MEANS + 0.2])
+        stds = np.stack([self.STDS, 1.2 * self.STDS])
+        laws = (Dry(0.4, 2.0), Dry(0.6, 1.5))
+        return Predictive(means, stds, laws, np.array([0.7, 0.3]), (NORMAL, NORMAL))
+
+    def draws(self, predicted):
+        """Return draws of each site."""
+        rng, out = np.random.default_rng(0), []
+        for law, mean, std, w in zip(
+            predicted.laws, predicted.means, predicted.stds, predicted.weights, strict=True
+        ):
+            z = mean[:, None] + std[:, None] * rng.normal(size=(3, int(w * 200_000)))
+            out.append(law.from_normal(z))
+        return np.concatenate(out, axis=1)
+
+    @pytest.mark.parametrize("kind", ["plain", "mixed"])
+    def test_probabilities_and_quantiles(self, kind):
+        """P(0), the rest, and quantiles that are exactly zero where the mass says so."""
+        predicted = getattr(self, kind)()
+        y = self.draws(predicted)
+        dry = (y == 0.0).mean(axis=1)
+        np.testing.assert_allclose(predicted.cdf(0.0), dry, atol=4e-3)
+        np.testing.assert_allclose(predicted.exceedance(0.0), 1.0 - dry, atol=4e-3)
+        np.testing.assert_array_equal(predicted.cdf_below(np.zeros(3)), 0.0)
+        for level in (0.05, 0.3, 0.5, 0.9):
+            found = predicted.quantile(level)
+            expected = np.quantile(y, level, axis=1)
+            np.testing.assert_allclose(found, expected, atol=0.05)
+            np.testing.assert_array_equal(found == 0.0, predicted.cdf(0.0) >= level)
+
+    @pytest.mark.parametrize("kind", ["plain", "mixed"])
+    def test_mean_and_deviation(self, kind):
+        """They are those of draws, to their error."""
+        predicted = getattr(self, kind)()
+        y = self.draws(predicted)
+        np.testing.assert_allclose(predicted.mean(), y.mean(axis=1), rtol=0.02)
+        np.testing.assert_allclose(predicted.std(), y.std(axis=1), rtol=0.02)
+
+    def test_mean_is_an_integral_to_many_digits(self):
+        """The mean of one component equals a fine trapezoid over scores, to 1e-8."""
+        z = np.linspace(-12.0, 12.0, 400_001)
+        predicted = self.plain()
+        values = predicted.laws[0].from_normal(self.MEANS[:, None] + self.STDS[:, None] * z)
+        weights = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+        np.testing.assert_allclose(
+            predicted.mean(), np.trapezoid(values * weights, z, axis=1), rtol=1e-7
+        )
+
+    @pytest.mark.parametrize("kind", ["plain", "mixed"])
+    @pytest.mark.parametrize("observed", [0.0, 0.02, 1.5])
+    def test_crps(self, kind, observed):
+        """At the atom and around it the score equals E|Y - y| - E|Y - Y'| / 2 of draws."""
+        predicted = getattr(self, kind)()
+        y = self.draws(predicted)
+        rng = np.random.default_rng(1)
+        other = np.stack([rng.permutation(row) for row in y])
+        expected = np.abs(y - observed).mean(axis=1) - 0.5 * np.abs(y - other).mean(axis=1)
+        found = predicted.crps(np.full(3, observed))
+        np.testing.assert_allclose(found, expected, atol=0.015)
+
+    def test_crps_by_levels(self):
+        """One component: the integral over levels, cut at the atom, gives the same to 1e-6."""
+        predicted, u = self.plain(), np.linspace(-10.0, 10.0, 400_001)
+        p, density = ndtr(u), np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
+        for observed in (0.0, 0.3):
+            values = predicted.laws[0].from_normal(self.MEANS[:, None] + self.STDS[:, None] * u)
+            gap = values - observed
+            integrand = 2.0 * np.where(gap > 0.0, 1.0 - p, -p) * gap * density
+            expected = np.trapezoid(integrand, u, axis=1)
+            np.testing.assert_allclose(predicted.crps(np.full(3, observed)), expected, rtol=1e-5)
+
+    def test_a_mixture_with_a_law_without_atom(self):
+        """The step in the middle of a bracket is found exactly."""
+        means, stds = np.zeros((2, 1)), np.ones((2, 1))
+        laws = (Dry(0.5, 1.0), Normal(0.0, 1.0))
+        mixed = Predictive(means, stds, laws, np.array([0.5, 0.5]), (NORMAL, NORMAL))
+        assert mixed.cdf(-1e-12)[0] == pytest.approx(0.25)
+        assert mixed.cdf(0.0)[0] == pytest.approx(0.5)
+        for level in (0.26, 0.4, 0.499):
+            assert mixed.quantile(level)[0] == 0.0
+        assert mixed.quantile(0.2)[0] < 0.0
+        assert mixed.quantile(0.6)[0] > 0.0
+
+
+class TestLimits:
+    """Components between limits, at the site of an interval."""
+
+    MEANS, STDS = np.array([[0.3, 0.3, -0.2], [0.1, 0.4, 0.0]]), np.full((2, 3), 0.8)
+    LAWS = (LogNormal(0.2, 0.6), Normal(1.0, 2.0))
+    ENDS = (0.4, 1.6)  # of the first site; the second is open below, the third is no interval
+
+    def predicted(self, count):
+        """Return one or two components; their limits are those of the same values."""
+        limits = np.empty((2, count, 3))
+        for k, law in enumerate(self.LAWS[:count]):
+            low, high = law.to_normal(np.array(self.ENDS))
+            limits[:, k] = [[low, -np.inf, -np.inf], [high, high, np.inf]]
+        weights = np.array([0.6, 0.4])[:count]
+        return Predictive(
+            self.MEANS[:count],
+            self.STDS[:count],
+            self.LAWS[:count],
+            weights / weights.sum(),
+            (NORMAL,) * count,
+            limits,
+        )
+
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_draws_between_limits(self, count):
+        """Quantiles, probabilities, mean and deviation are those of draws that are kept."""
+        predicted, rng = self.predicted(count), np.random.default_rng(0)
+        for site in range(3):
+            parts = []
+            for k, law in enumerate(predicted.laws):
+                z = self.MEANS[k, site] + 0.8 * rng.normal(size=400_000)
+                low, high = predicted.limits[:, k, site]
+                kept = z[(z > low) & (z <= high)]
+                parts.append(law.from_normal(kept[: int(60_000 * predicted.weights[k])]))
+            y = np.concatenate(parts)
+            for level in (0.05, 0.5, 0.95):
+                expected = np.quantile(y, level)
+                assert predicted.quantile(level)[site] == pytest.approx(expected, abs=0.06)
+            assert predicted.cdf(0.9)[site] == pytest.approx((y <= 0.9).mean(), abs=0.01)
+            assert predicted.exceedance(0.9)[site] == pytest.approx((y > 0.9).mean(), abs=0.01)
+            assert predicted.mean()[site] == pytest.approx(y.mean(), abs=0.03)
+            assert predicted.std()[site] == pytest.approx(y.std(), abs=0.03)
+            other = rng.permutation(y)
+            score = np.abs(y - 0.7).mean() - 0.5 * np.abs(y - other).mean()
+            assert predicted.crps(np.full(3, 0.7))[site] == pytest.approx(score, abs=0.02)
+
+    def test_other_sites_are_as_without(self):
+        """A site without limits is bit for bit what it is where no site has any."""
+        with_limits = self.predicted(1)
+        without = replace(with_limits, limits=None)
+        for name, args in {"quantile": (0.3,), "cdf": (0.9,), "mean": (), "std": ()}.items():
+            found, expected = (getattr(p, name)(*args)[2] for p in (with_limits, without))
+            assert found == expected
+
+
+def test_log_mass():
+    """The probability of an interval is the difference of the distribution function."""
+    predicted = TestAtom().mixed()
+    low, high = np.array([-np.inf, 0.5, 0.0]), np.array([0.0, 1.5, np.inf])
+    expected = predicted.cdf(high) - np.array([0.0, predicted.cdf(0.5)[1], 0.0])
+    np.testing.assert_allclose(predicted.log_mass(low, high), np.log(expected), atol=1e-10)
+
+
+def test_crps_of_intervals():
+    """It is the integral outside the interval: less than the score of any value in it."""
+    predicted = Predictive.of(
+        Moments(np.array([0.2, -0.4]), np.array([0.5, 1.0])), LogNormal(0.1, 0.6)
+    )
+    low, high = np.array([-np.inf, 0.5]), np.array([0.8, 1.5])
+    found = predicted.crps_of_intervals(low, high)
+    np.testing.assert_allclose(found, outside(predicted, low, high), rtol=1e-6)
+    for value in (0.6, 0.75):
+        assert (found < predicted.crps(np.full(2, value))).all()
+    number = np.array([0.7, 1.1])
+    np.testing.assert_allclose(
+        predicted.crps_of_intervals(number, number), predicted.crps(number), rtol=1e-7
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import reference
 from scipy import stats
 from scipy.integrate import quad
 
@@ -132,3 +133,67 @@ class TestOtherLaws:
             other_log_score, other_crps = mean_scores(mean, std)
             assert other_log_score < log_score
             assert other_crps > crps
+
+
+class TestIntervals:
+    """Values of which only an interval is known."""
+
+    LIMITS = np.stack([OBSERVED, OBSERVED])
+    LIMITS[0, 0], LIMITS[1, 3], LIMITS[:, 4] = -np.inf, np.inf, (1.5, 2.5)
+
+    @pytest.fixture
+    def known(self):
+        """Six predictions, three of intervals."""
+        return scores(MOMENTS, LAW, OBSERVED, self.LIMITS)
+
+    def test_numbers_are_scored_as_before(self, known, found):
+        """Every score of the other three is the same."""
+        for got, expected in zip(known, found, strict=True):
+            np.testing.assert_array_equal(got[[1, 2, 5]], expected[[1, 2, 5]])
+
+    def test_log_score_is_the_probability(self, known):
+        """Of the interval, in logarithms."""
+        low, high = self.LIMITS
+        mass = PREDICTIVE.cdf(high) - PREDICTIVE.cdf(low)
+        np.testing.assert_allclose(known.log_score[[0, 3, 4]], np.log(mass[[0, 3, 4]]), rtol=1e-9)
+
+    def test_crps_is_what_lies_outside(self, known):
+        """The integral of F^2 below and (1 - F)^2 above."""
+        for k in (0, 3, 4):
+            one = stats.norm(3.0 + 2.0 * MEAN[k], 2.0 * STD[k])
+            low, high = self.LIMITS[:, k]
+            below = quad(lambda y, one=one: one.cdf(y) ** 2, -60.0, low)[0] if low > -1e9 else 0.0
+            above = quad(lambda y, one=one: one.sf(y) ** 2, high, 60.0)[0] if high < 1e9 else 0.0
+            assert known.crps[k] == pytest.approx(below + above, rel=1e-6, abs=1e-9)
+
+    def test_pit_lies_between(self, known):
+        """At the documented points of the way from F(low) to F(high); the score goes with it."""
+        low, high = PREDICTIVE.cdf(self.LIMITS)
+        for k, row in enumerate((0, 3, 4)):
+            place = (0.5 + k * 0.5 * (np.sqrt(5.0) - 1.0)) % 1.0
+            expected = low[row] + place * (high[row] - low[row])
+            assert known.pit[row] == pytest.approx(expected, rel=1e-9)
+            z = MEAN[row] + STD[row] * stats.norm.ppf(expected)
+            assert known.score[row] == pytest.approx(z, rel=1e-9)
+
+    def test_pit_of_many_is_uniform(self):
+        """Values that were censored have a uniform PIT where the prediction is right."""
+        rng = np.random.default_rng(0)
+        y = rng.normal(size=2000)
+        limits = np.stack([np.where(y < 0.3, -np.inf, y), np.where(y < 0.3, 0.3, y)])
+        moments = Moments(np.zeros(2000), np.ones(2000))
+        pit = scores(moments, Normal(0.0, 1.0), np.maximum(y, 0.3), limits).pit
+        assert stats.kstest(pit, "uniform").statistic < 0.03
+
+    def test_an_atom(self):
+        """A zero is scored by its probability; its PIT lies below it."""
+        law = reference.Dry(0.4, 2.0)
+        moments = Moments(np.array([0.2, 0.2]), np.array([0.5, 0.5]))
+        found = scores(moments, law, np.array([0.0, 1.0]))
+        dry = stats.norm.cdf((law.to_normal(0.0) - 0.2) / np.sqrt(0.5))
+        assert found.log_score[0] == pytest.approx(np.log(dry))
+        assert found.pit[0] == pytest.approx(0.5 * dry)
+        density = law.log_density(1.0) + stats.norm.logpdf(
+            law.to_normal(1.0), 0.2, np.sqrt(0.5)
+        ) - stats.norm.logpdf(law.to_normal(1.0))  # fmt: skip
+        assert found.log_score[1] == pytest.approx(density)

@@ -671,7 +671,7 @@ def test_one_factorisation_serves_an_evaluation(monkeypatch):
 def test_cost():
     """Two matrices of all observations, and their number cubed."""
     assert Exact().cost([600, 400])[:2] == (16e6, 1e9)
-    assert Exact().prepare(None, None, None) is None
+    assert Exact().prepare(None, None, None).stand_ins is None
 
 
 class TestGeneralisedLeastSquares:

@@ -22,6 +22,7 @@ from xcopula.marginals.intervals import check_limits, is_interval
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample, Scores, scores
+from xcopula.process.intervals import known_as_intervals, typical_scores
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, Solver
 
@@ -215,7 +216,8 @@ class Alone:
         process = self._process_of(candidate)
         conditioned = self.part(process, candidate.theta, None).condition(process, candidate.theta)
         law = candidate.marginal.at(self.sample.covariates_of(0))
-        return scores(conditioned.leave_one_out(), law, self.sample.values)
+        limits = self.sample.limits_of(0)
+        return scores(conditioned.leave_one_out(), law, self.sample.values, limits)
 
 
 def some_terms(solver: Solver, sample: Sample, terms: int) -> int | None:
@@ -235,11 +237,8 @@ def largest_score(law: Marginal, sample: Sample) -> float:
 
     A law that does not vary increases: the ends of the sample have it. Intervals have none.
     """
-    if sample.limits is not None:
-        z = law.at(sample.covariates_of(0)).to_normal(sample.values)
-        z = np.append(z[~sample.is_interval], 0.0)
-    elif law.fields:
-        z = law.at(sample.covariates_of(0)).to_normal(sample.values)
+    if law.fields or known_as_intervals((law,), sample).any():
+        z = typical_scores((law.at(sample.covariates_of(0)),), sample)
     else:
         z = law.to_normal(np.array([sample.values.min(), sample.values.max()]))
     return float(np.abs(z).max())

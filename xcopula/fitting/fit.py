@@ -277,6 +277,7 @@ def fit(
             graph,
             request.uncertainty,
             request.has_candidates,
+            request.numbers,
         )
     fitting = _Fitting(sources, system, request)
     with (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -182,6 +183,17 @@ class Request:
     ) -> Covariance:
         """Return the covariance of some tasks with these kernels, on these columns."""
         return Covariance(tuple(kernels), tuple(groups), self.coupling, structures, self.noise)
+
+    @property
+    def numbers(self) -> tuple[bool, ...]:
+        """Whether values of each variable are surely numbers: its law is known to have no atom."""
+        plain = Marginal.__dict__["atom"]
+        return tuple(
+            law.atom is None
+            if isinstance(law, Marginal)
+            else isinstance(law, type) and inspect.getattr_static(law, "atom") is plain
+            for law in self.laws
+        )
 
     @property
     def has_candidates(self) -> bool:

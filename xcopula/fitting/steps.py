@@ -54,7 +54,8 @@ from xcopula.fitting.together import (
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
-from xcopula.methods.part import Part
+from xcopula.marginals import Marginal
+from xcopula.methods.part import Part, given_tasks
 from xcopula.model.candidates import Candidate
 from xcopula.model.intervals import check_intervals
 from xcopula.model.uncertainty import check_room
@@ -114,6 +115,8 @@ def begin(observations: Observations, request: Request) -> Request:
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
         own = request.support[i] if request.support else None
         laws.append(begin_law(law, sample.select([i]), variable.labels, own, variable.name))
+    known = [law if isinstance(law, Marginal) else None for law in laws]
+    method.check_intervals(sample, known, observations.names)
     return replace(request, laws=tuple(laws), method=method, solver=solver, anisotropy=anisotropy)
 
 
@@ -250,7 +253,7 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
         return point
 
     def prepare(at: FloatArray, terms: int | None) -> Objective:
-        given = int(isinstance(request.solver, Sequential))
+        given = given_tasks(request.solver, process, sample)
         part = Part.of(request.solver, process, filled(at), sample, given=given, terms=terms)
         whole = penalised(process, lambda point: part.objective(process, point))
 

@@ -12,6 +12,7 @@ from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample
+from xcopula.process.intervals import typical_scores
 
 __all__ = ["score_correlation", "suggest"]
 
@@ -76,5 +77,7 @@ def score_correlation(process: Process, sample: Sample) -> FloatArray:
 
 def _scores(process: Process, sample: Sample, task: int, rows: IntArray) -> FloatArray:
     """Return the normal scores of some observations of a task, by their places in it."""
-    law = process.marginals[task].at(sample.covariates_of(task)[rows])
-    return law.to_normal(sample.values[sample.task(task)][rows])
+    some, which = np.unique(rows, return_inverse=True)
+    part = sample.select([task]).take(some)
+    law = process.marginals[task].at(part.covariates_of(0))
+    return typical_scores((law,), part)[which.reshape(-1)]

@@ -223,7 +223,7 @@ class Together:
 
     def _scores(self, fitted: Fitted, moments: Moments, rows: IntArray) -> Scores:
         law = fitted.process.split(fitted.theta)[1][0].at(self.sample.covariates_of(0)[rows])
-        return scores(moments, law, self.sample.values[rows])
+        return scores(moments, law, self.sample.values[rows], self.sample.limits_of(0)[:, rows])
 
 
 def _set_secondaries_apart(covariance: Covariance, theta: FloatArray) -> None:

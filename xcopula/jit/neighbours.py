@@ -52,6 +52,7 @@ class _Room(NamedTuple):
 
     x: npt.NDArray[np.float64]  # (d, size): inputs, what is asked for last
     sites: npt.NDArray[np.int64]  # (size,)
+    extra: npt.NDArray[np.float64]  # (size,): variances beside the covariance's own
     starts: npt.NDArray[np.int64]  # (t + 2,): where each segment begins, and the end
     roots: npt.NDArray[np.float64]  # (g, pairs): fourth roots of distances
     values: npt.NDArray[np.float64]  # (q, g, pairs): correlations
@@ -71,6 +72,7 @@ def _room(most, inputs, state):
     return _Room(
         np.empty((inputs.shape[0], size)),
         np.empty(size, np.int64),
+        np.empty(size),
         np.empty(state.nugget.shape[0] + 2, np.int64),
         np.empty((groups, pairs)),
         np.empty((structures, groups, pairs)),
@@ -84,7 +86,7 @@ def _room(most, inputs, state):
 
 
 @vectorised
-def _gather(room, row, count, inputs, sites, offsets):
+def _gather(room, row, count, inputs, sites, offsets, extra):
     """Copy the neighbours of what is asked for, and find the segments."""
     for c in range(inputs.shape[0]):
         for b in range(count):
@@ -92,7 +94,7 @@ def _gather(room, row, count, inputs, sites, offsets):
     task = 0
     room.starts[0] = 0
     for b in range(count):
-        room.sites[b] = sites[row[b]]
+        room.sites[b], room.extra[b] = sites[row[b]], extra[row[b]]
         while row[b] >= offsets[task + 1]:
             task += 1
             room.starts[task] = b
@@ -256,8 +258,8 @@ def _share(room, state, own, nugget):
 
 
 @vectorised
-def _fill(room, own, diagonal, last):
-    """Write the covariance to the upper triangle of the matrix."""
+def _fill(room, own, diagonal):
+    """Write the covariance, with its extra variances, to the upper triangle of the matrix."""
     at = 0
     for high in range(own[0] + 1):
         for low in range(high + 1):
@@ -267,8 +269,7 @@ def _fill(room, own, diagonal, last):
                     at += 1
     size = room.starts[own[0] + 1]
     for h in range(size):
-        room.matrix[h, h] = diagonal
-    room.matrix[size - 1, size - 1] = last
+        room.matrix[h, h] = diagonal + room.extra[h]
 
 
 @vectorised
@@ -293,12 +294,12 @@ def _factorise(matrix, size, pivots):
 
 
 @vectorised
-def _factorise_with_jitter(room, own, last, pivots):
+def _factorise_with_jitter(room, own, pivots):
     """Factorise the covariance, with a small jitter if it must be; return which, -1 if none."""
     size = room.starts[own[0] + 1]
     for attempt in range(len(_JITTERS)):
         jitter = _JITTERS[attempt]
-        _fill(room, own, 1.0 + jitter, last + jitter)
+        _fill(room, own, 1.0 + jitter)
         if _factorise(room.matrix, size, pivots):
             return attempt
     return -1
@@ -451,7 +452,7 @@ def _contract(room, state, own, shared, by):
 
 
 @vectorised
-def terms(which, inputs, sites, offsets, w, state, gradient, each, alpha, precision, by):
+def terms(which, inputs, sites, offsets, w, extra, state, gradient, each, alpha, precision, by):
     r"""Evaluate terms of a likelihood, and add up what they leave.
 
     Parameters
@@ -463,6 +464,8 @@ def terms(which, inputs, sites, offsets, w, state, gradient, each, alpha, precis
     offsets : ndarray (t + 1,), int64
     w : ndarray (n,)
         Normal scores.
+    extra : ndarray (n,)
+        Variances of their errors, which the covariance does not have.
     state : CovarianceState
     gradient : bool
         Whether to add to ``by``.
@@ -485,17 +488,17 @@ def terms(which, inputs, sites, offsets, w, state, gradient, each, alpha, precis
     n_tasks, jittered = offsets.shape[0] - 1, 0
     for r in range(which.rows.shape[0]):
         i, m, row, weight = which.rows[r], which.counts[r], which.neighbours[r], which.weights[r]
-        _gather(room, row, m, inputs, sites, offsets)
+        _gather(room, row, m, inputs, sites, offsets, extra)
         task = 0
         while i >= offsets[task + 1]:
             task += 1
         own = (n_tasks, task)
         for c in range(inputs.shape[0]):
             room.x[c, m] = inputs[c, i]
-        room.sites[m] = sites[i]
+        room.sites[m], room.extra[m] = sites[i], extra[i]
         _correlate(room, state, own, gradient)
         shared = _share(room, state, own, True) if n_tasks > 1 else 0
-        attempt = _factorise_with_jitter(room, own, 1.0, m + 1)
+        attempt = _factorise_with_jitter(room, own, m + 1)
         if attempt < 0:
             return jittered, r
         jittered += 1 if attempt > 0 else 0
@@ -591,6 +594,7 @@ def tile_moments(
     sites,
     offsets,
     w,
+    extra,
     state,
     mean,
     variance,
@@ -613,6 +617,8 @@ def tile_moments(
         As in :func:`terms`.
     w : ndarray (k, n)
         Scores, of one sample or of several at the same sites.
+    extra : ndarray (n,)
+        As in :func:`terms`.
     mean : ndarray (k, r)
         Filled.
     variance : ndarray (r,)
@@ -633,11 +639,11 @@ def tile_moments(
         prior += state.amplitudes[q, task, task]
     for tile in range(starts.shape[0] - 1):
         m, row = which.counts[tile], which.neighbours[tile]
-        _gather(room, row, m, inputs, sites, offsets)
+        _gather(room, row, m, inputs, sites, offsets, extra)
         room.starts[n_tasks + 1] = m
         _correlate(room, state, own, False)
         _share(room, state, own, False)
-        if m > 0 and _factorise_with_jitter(room, own, 1.0, m) < 0:
+        if m > 0 and _factorise_with_jitter(room, own, m) < 0:
             return tile
         for k in range(w.shape[0]):
             for j in range(m):

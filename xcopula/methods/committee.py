@@ -12,6 +12,7 @@ likelihood is the product of the blocks'. With one block the method is the full 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -24,7 +25,7 @@ from xcopula.methods.contract import Method
 from xcopula.methods.observed import unexplained
 from xcopula.methods.part import Part, condition_each, total
 from xcopula.methods.partition import by_cluster
-from xcopula.process import Moments, Process, Sample, Targets, keep_data
+from xcopula.process import Moments, Process, Sample, Targets, keep_data, known_data
 from xcopula.solvers import Gaussian, Solver
 
 __all__ = ["Committee", "Members"]
@@ -128,7 +129,7 @@ class Members:
         if not nugget:
             return _vote(each, prior, np.zeros(targets.size))
         rest = unexplained(self.nugget, self.sample, targets.sites, task)
-        return keep_data(_vote(each, prior, rest), self.sample, self._scores(), targets, task)
+        return keep_data(_vote(each, prior, rest), self.sample, self._known, targets, task)
 
     def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
         """Return the latent mean of a task at targets: votes count by their variance."""
@@ -163,11 +164,15 @@ class Members:
         sizes = ", ".join(str(m.sample.size) for m in self.members)
         return [f"committee of {len(self.members)} blocks with {sizes} observations"]
 
-    def _scores(self) -> FloatArray:
-        scores = np.empty(self.sample.size)
+    @functools.cached_property
+    def _known(self) -> Moments:
+        scores, extra = np.empty(self.sample.size), None
         for index, member in zip(self.index, self.members, strict=True):
             scores[index] = member.scores
-        return scores
+            if member.extra is not None:
+                extra = np.zeros(self.sample.size) if extra is None else extra
+                extra[index] = member.extra
+        return known_data(scores, extra, self.leave_one_out)
 
     def _with_scores(self, scores: FloatArray) -> Members:
         pairs = zip(self.members, self.index, strict=True)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.marginals.base import Marginal
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Conditioned, Cost, Solver
 
@@ -95,6 +96,32 @@ class Method(ABC):
         An entry of the covariance is made of so many correlations: groups times structures.
         """
         return Cost.total([solver.cost(own, correlations) for own in self.submodels(sizes)])
+
+    def check_intervals(
+        self, sample: Sample, laws: Sequence[Marginal | None], names: Sequence[str]
+    ) -> None:
+        """Refuse values that are known as intervals, and laws with an atom, if it must.
+
+        Raises
+        ------
+        ValueError
+            It names the method and the variables, and says which methods can.
+        """
+        if self.intervals:
+            return
+        for i, (name, law) in enumerate(zip(names, laws, strict=True)):
+            low, high = sample.limits_of(i)
+            if law is not None and law.atom is not None:
+                found = f"the law of {name!r} gives {law.atom:g} a probability of its own"
+            elif (low < high).any():
+                count = int((low < high).sum())
+                found = f"{count} values of {name!r} are known as intervals only"
+            else:
+                continue
+            raise ValueError(
+                f"method={self.name!r} takes numbers, but {found}. Use method='full', "
+                "'transductive' or 'bcm'."
+            )
 
     @property
     def needs_joint(self) -> bool:

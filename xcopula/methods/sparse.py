@@ -23,7 +23,16 @@ from xcopula.arguments import check_integer
 from xcopula.methods.contract import Locate, Method, is_labelled
 from xcopula.methods.lowrank import Blocks, LowRank, factorise, pull_back
 from xcopula.methods.partition import by_cluster, by_site, centres
-from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
+from xcopula.process import (
+    Evidence,
+    Moments,
+    Process,
+    Sample,
+    Targets,
+    keep_data,
+    keep_scores,
+    known_data,
+)
 from xcopula.solvers import Cost, Solver
 from xcopula.solvers.batches import batches
 from xcopula.warn import warn_user
@@ -222,7 +231,7 @@ class Projected:
             mean[own] = rows @ self.alpha
             explained = np.einsum("ij,ij->i", self.pieces.solve(rows), rows)
             moments.variance[own] = np.maximum(prior - explained, 0.0)
-        return keep_data(moments, self.sample, self.scores, targets, task)
+        return keep_data(moments, self.sample, self._known(), targets, task)
 
     def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
         """Return the latent mean of a task at targets: half of the triangular systems."""
@@ -234,7 +243,10 @@ class Projected:
             return mean
         for own, rows in self._met(targets, task):
             mean[own] = rows @ self.alpha
-        return keep_scores(mean, self.sample, self.scores, targets, task)
+        return keep_scores(mean, self.sample, self._known(), targets, task)
+
+    def _known(self) -> Moments:
+        return known_data(self.scores, None, self.leave_one_out)
 
     def _met(self, targets: Targets, task: int) -> Iterator[tuple[IntArray, FloatArray]]:
         """Give the targets at sites where other tasks share the nugget, with covariance rows."""

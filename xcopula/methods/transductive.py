@@ -26,9 +26,10 @@ from xcopula.methods.combination import WEIGHTS, Combination, calibrate, combine
 from xcopula.methods.contract import Locate, Method, is_labelled
 from xcopula.methods.observed import unexplained, untold
 from xcopula.methods.parallel import in_parallel
-from xcopula.methods.part import Part, condition_each, total
-from xcopula.process import NO_SITE, Moments, Process, Sample, Targets, keep_data
-from xcopula.solvers import Gaussian, Joint, Sequential, Solver
+from xcopula.methods.part import Part, condition_each, given_tasks, total
+from xcopula.process import NO_SITE, Moments, Process, Sample, Targets, keep_data, known_data
+from xcopula.process.intervals import known_as_intervals
+from xcopula.solvers import Gaussian, Joint, Solver
 
 __all__ = ["Combined", "Transductive"]
 
@@ -121,11 +122,11 @@ class Transductive(Method):
     ) -> Parts:
         """Prepare the primary alone, then each pair.
 
-        The primary counts once in all. A sequential solver takes the primary as given in a pair;
-        else each pair has the primary in it, and the primary alone is taken off again.
+        The primary counts once in all. A sequential solver takes it as given in a pair, if it has
+        no intervals; else each pair has the primary in it, and the primary alone is taken off.
         """
+        given = given_tasks(solver, process, sample)
         pairs = [(0, i) for i in range(1, sample.tasks)]
-        given = int(isinstance(solver, Sequential))
         counts = 1.0 if given or not pairs else 1.0 - len(pairs)
         most = terms and max(terms // sample.tasks, 1)
         make = functools.partial(Part.of, solver, process, theta, sample, terms=most)
@@ -147,17 +148,20 @@ class Transductive(Method):
         """Condition the sub-models on their data and learn how to combine them."""
         models = condition_each(structure, process, theta)
         nugget = process.covariance.matrices(theta[: process.covariance.size])[-1]
-        size = sample.sizes[0]
-        rows = np.linspace(0, size, min(size, _MOST_LEARNT), endpoint=False).astype(np.int64)
-        each = _leave_one_out(models) if rows.size == size else None
-        learnt = each or in_parallel(_leave_out, [(m, rows) for m in models])
+        # Numbers tell how to combine; of an interval too little is known.
+        known = np.flatnonzero(~known_as_intervals(process.marginals, sample)[sample.task(0)])
+        most = min(known.size, _MOST_LEARNT)
+        rows = known[np.linspace(0, known.size, most, endpoint=False).astype(np.int64)]
+        each = _leave_one_out(models) if sample.sizes[0] <= _MOST_LEARNT else None
+        some = each and [Moments(e.mean[rows], e.variance[rows]) for e in each]
+        learnt = some or in_parallel(_leave_out, [(m, rows) for m in models])
         left = unexplained(nugget, sample, sample.sites[rows], 0)
         rule = calibrate(
             self.weights,
             process.split(theta)[1][0].at(sample.covariates_of(0)[rows]),
             sample.values[rows],
-            np.stack([e.mean[: rows.size] for e in learnt]),
-            np.stack([e.variance[: rows.size] for e in learnt]),
+            np.stack([e.mean for e in learnt]),
+            np.stack([e.variance for e in learnt]),
             untold(left, float(nugget[0, 0])),
         )
         several = len(models) > 2 and rule.kind != "stacked"
@@ -226,7 +230,7 @@ class Combined:
         left[self.sample.observed(0, targets.sites) >= 0] = 0.0  # nothing is left of a datum
         rest = untold(left, float(self.nugget[0, 0]))
         combined = _at_least(self._combine(targets, rest, nugget=True), left)
-        return keep_data(combined, self.sample, self._scores(), targets, 0)
+        return keep_data(combined, self.sample, self._known, targets, 0)
 
     def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
         """Return the latent mean of a task at targets; weights need variances, a pair none."""
@@ -317,10 +321,17 @@ class Combined:
             f"leave-one-out CRPS by rule: {scores}",
         ]
 
-    def _scores(self) -> FloatArray:
-        """Return the scores (n,) of all observations."""
+    @functools.cached_property
+    def _known(self) -> Moments:
+        """What is known of all observations: of the primary by all, of a secondary by its pair."""
+        scores = self._whole([m.scores for m in self.models])
+        extra = [np.zeros(m.sample.size) if m.extra is None else m.extra for m in self.models]
+        return known_data(scores, self._whole(extra), self.leave_one_out)
+
+    def _whole(self, each: Sequence[FloatArray]) -> FloatArray:
+        """Return numbers (n,) of all observations from those of the sub-models' own."""
         first = self.sample.task(0).stop
-        return np.concatenate([self.models[0].scores, *(m.scores[first:] for m in self.models[1:])])
+        return np.concatenate([each[0], *(e[first:] for e in each[1:])])
 
     def _with_scores(self, scores: FloatArray) -> Combined:
         """Return the same combination of other scores: weights stay as they were learnt."""

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from xcopula.prediction.predictor import Component
+from xcopula.process import Process, Sample
+from xcopula.process.bounded import Limits
+from xcopula.process.intervals import Intervals
 from xcopula.state import freeze
 
 if TYPE_CHECKING:
@@ -16,11 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["condition_components"]
 
+FloatArray = npt.NDArray[np.float64]
+
 
 def condition_components(model: CopulaModel) -> tuple[Component, ...]:
     """Condition each process that a prediction is a mixture of; as a rule there is one."""
     if model.uncertainty is None or not model.uncertainty.members:
-        return (Component(model.conditioned, tuple(model.marginals)),)
+        limits = _limits(model.process, model.theta, model.observations.sample)
+        return (Component(model.conditioned, tuple(model.marginals), limits=limits),)
     return tuple(c for member in model.uncertainty.members for c in _each(model, member))
 
 
@@ -39,4 +46,10 @@ def _each(model: CopulaModel, member: Member) -> Iterator[Component]:
             if own
             else freeze(method.condition(process, sample, structure, theta))
         )
-        yield Component(conditioned, process.split(theta)[1], weight, member.students)
+        laws, limits = process.split(theta)[1], _limits(process, theta, sample)
+        yield Component(conditioned, laws, weight, member.students, limits)
+
+
+def _limits(process: Process, theta: FloatArray, sample: Sample) -> Limits | None:
+    """Return the limits of intervals as scores, under the laws at theta."""
+    return Limits.of(Intervals.of(process.laws(theta, sample), sample), sample)

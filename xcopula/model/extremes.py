@@ -40,9 +40,9 @@ def warn_of_laws(model: CopulaModel) -> None:
     """Warn of a law that calls a value next to impossible, or all its values nearly the same."""
     sample = model.observations.sample
     laws = model.process.laws(model.theta, sample)
+    scores = model.process.scores(model.theta, sample)
     for i, (name, law) in enumerate(zip(model.tasks, laws, strict=True)):
-        values = sample.values[sample.task(i)]
-        z = law.to_normal(values)
+        values, z = sample.values[sample.task(i)], scores[sample.task(i)]
         spread = float(z.std())
         if spread < _NARROWEST:
             warn_user(

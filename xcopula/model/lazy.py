@@ -42,6 +42,8 @@ class LazyModel(Predicting):
         What its predictions will count of what the parameters do not know.
     shared : bool
         Whether candidates may share its predictions, as something is left to choose.
+    numbers : tuple of bool
+        Whether values of each variable are surely numbers, none of them an interval or an atom.
     """
 
     variables: tuple[Variable, ...]
@@ -51,6 +53,7 @@ class LazyModel(Predicting):
     node: Any
     uncertainty: str = "plugin"
     shared: bool = False
+    numbers: tuple[bool, ...] = ()
 
     @property
     def mixture(self) -> tuple[int | None, bool]:
@@ -58,6 +61,10 @@ class LazyModel(Predicting):
         if self.shared:
             return None, False
         return 1 if self.uncertainty in ("plugin", "t") else None, self.uncertainty == "plugin"
+
+    def bounded(self, task: int) -> bool | None:
+        """Return False where values are surely numbers; else None: the fit will tell."""
+        return False if self.numbers and self.numbers[task] else None
 
     def compute(self, *, progress: Progress = None, **options: Any) -> CopulaModel:
         """Run the fit, BLAS limited to one thread for each task, and return the model.

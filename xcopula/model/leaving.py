@@ -45,7 +45,8 @@ def leave_out(
         own = own[np.linspace(0, own.size, count, endpoint=False).astype(np.int64)]
     near = None if buffer is None else check_buffer(buffer, model.coordinates)
     predicted = predict_left_out(model, task, own, near)
-    results = scores_of(predicted, sample.values[own])._asdict()
+    limits = None if sample.limits is None else sample.limits[:, own]
+    results = scores_of(predicted, sample.values[own], limits)._asdict()
     dim, coords = model.observations.labels(own, results)
     found = {name: (dim, values) for name, values in results.items()}
     return xr.Dataset(found, coords, attrs=_notes(model, task))

@@ -32,6 +32,7 @@ from xcopula.model.uncertainty import Uncertainty, account, check_uncertainty
 from xcopula.prediction import Predicting
 from xcopula.prediction.predictor import Component, Predictor
 from xcopula.process import Process
+from xcopula.process.intervals import known_as_intervals
 from xcopula.solvers import Conditioned, Solver
 from xcopula.state import freeze
 
@@ -147,6 +148,11 @@ class CopulaModel(Predicting):
         """Number of components, and whether it is one whose errors are normal."""
         members = self.uncertainty.members if self.uncertainty else ()
         return sum(m.weights.size for m in members) or 1, not members
+
+    def bounded(self, task: int) -> bool:
+        """Tell whether values of a task are known as intervals."""
+        sample = self.observations.sample
+        return bool(known_as_intervals(self.marginals, sample)[sample.task(task)].any())
 
     @property
     def predictor(self) -> Predictor:

@@ -56,7 +56,7 @@ def evaluate(
         Method of the predictor.
     rows : int, optional
         How many numbers a cell has; None for the latent moments of components, whose number was not
-        known before.
+        known before, or of which values are intervals was not.
     task : int
         Which variable.
     nugget : bool
@@ -65,7 +65,7 @@ def evaluate(
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
     *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
-    rows = 2 * len(predictor.components) if rows is None else rows
+    rows = predictor.rows(task, nugget) if rows is None else rows
     wanted = mask.flatten()
     for part in _slices(wanted.size):
         for c in coordinates:

@@ -72,6 +72,8 @@ class Posterior:
         How many processes the prediction is a mixture of; None if that is not known yet.
     plain : bool
         Whether it is one process with normal errors: parameters are taken for certain.
+    bounded : bool, optional
+        Whether observations of the variable are known as intervals; None if not known yet.
     """
 
     tasks: tuple[str, ...]
@@ -84,11 +86,17 @@ class Posterior:
     progress: Progress | Run = None
     components: int | None = 1
     plain: bool = True
+    bounded: bool | None = False
 
     @cached_property
     def moments(self) -> Any:
-        """Latent means of the components, then their deviations (2 k, ...), in memory or lazy."""
-        return self._evaluate("latent", self.components and 2 * self.components)
+        """Latent means of the components, then their deviations (2 k, ...), in memory or lazy.
+
+        Where values are known as intervals, lower and upper limits (4 k, ...) follow them.
+        """
+        known = self.components is not None and self.bounded is not None
+        rows = (4 if self.bounded else 2) * (self.components or 0) if known else None
+        return self._evaluate("latent", rows)
 
     @cached_property
     def _mean(self) -> Any:
@@ -110,6 +118,7 @@ class Posterior:
         """Return what quantiles of some levels need: both moments, or the mean for the median."""
         if (
             self.components != 1
+            or self.bounded is not False
             or (levels != 0.5).any()
             or not self.method.mean_is_cheaper(self.solver, len(self.tasks), self.query.task)
         ):
@@ -143,7 +152,7 @@ class Posterior:
         """Mean and standard deviation of the latent process; of the mixture where it is one."""
         titles = {"mean": "latent mean", "std": "latent standard deviation"}
         moments = self.moments
-        if not self.plain:
+        if not self.plain or self.bounded is not False:
             whole = (Predictive.latent_mean, Predictive.latent_std)
             moments = [self._apply(function).data for function in whole]
         return xr.Dataset(

@@ -55,6 +55,9 @@ class Predicting:
         def mixture(self) -> tuple[int | None, bool]:
             """Number of components, None if not known yet; whether it is one with normal errors."""
 
+        def bounded(self, task: int) -> bool | None:
+            """Tell whether values of a variable are known as intervals; None if not known yet."""
+
     @property
     def predictor(self) -> Predictor | None:
         """What predicts, or None if it is still to be computed."""
@@ -233,8 +236,9 @@ class _Asked:
         cells, model = self.cells, self.model
         used = [*cells.coordinates, cells.mask, *cells.fields]
         components, plain = model.mixture
+        bounded = self.nugget and model.bounded(self.task)
         # What a block holds of a cell: coordinates, latent means and deviations, the results.
-        parts = 2 * (components or _COMPONENTS)
+        parts = (4 if bounded else 2) * (components or _COMPONENTS)
         cell_bytes = 8 * (len(cells.coordinates) + parts + len(cells.fields) + results)
         layout = choose_chunks(
             own_chunks(self.target, used), cells.dims, cells.sizes, chunks, cell_bytes
@@ -260,6 +264,7 @@ class _Asked:
             progress=progress,
             components=components,
             plain=plain,
+            bounded=bounded,
         )
 
     def _predictor(self, progress: Progress | Run) -> Predictor | None:

@@ -13,6 +13,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable, to_targets
 from xcopula.marginals import Marginal
 from xcopula.process import NORMAL, Moments, Predictive, Sites, Spread, Student
+from xcopula.process.bounded import Limits
 from xcopula.solvers import Conditioned
 
 __all__ = ["Component", "Predictor", "mixed"]
@@ -33,12 +34,15 @@ class Component:
         Those of all components add up to one.
     students : tuple of Student
         What the errors of each variable were learnt from; empty where they are taken for normal.
+    limits : Limits, optional
+        Between which scores values lie that are known as intervals, under these laws.
     """
 
     conditioned: Conditioned
     laws: tuple[Marginal, ...]
     weight: float = 1.0
     students: tuple[Student, ...] = ()
+    limits: Limits | None = None
 
     def spread(self, task: int) -> Spread:
         """Return the law of the errors of a variable, in units of their deviation."""
@@ -64,7 +68,7 @@ def mixed(
     """
     means = np.stack([m.mean for m in moments])
     stds = np.sqrt(np.stack([m.variance for m in moments]))
-    return _predictive(components, task, means, stds, rows)
+    return _predictive(components, task, means, stds, rows, None)
 
 
 def _predictive(
@@ -73,6 +77,7 @@ def _predictive(
     means: FloatArray,
     stds: FloatArray,
     rows: FloatArray | None,
+    limits: FloatArray | None,
 ) -> Predictive:
     laws = [c.laws[task] for c in components]
     return Predictive(
@@ -81,6 +86,7 @@ def _predictive(
         tuple(laws if rows is None else [law.at(rows) for law in laws]),
         np.array([c.weight for c in components]),
         tuple(c.spread(task) for c in components),
+        limits,
     )
 
 
@@ -111,9 +117,9 @@ class Predictor:
         Parameters
         ----------
         task : int
-        moments : ndarray (2 k, m)
-            Latent means of the components, then their standard deviations. One row is a mean alone:
-            the deviation does not count, and is zero.
+        moments : ndarray (2 k, m) or (4 k, m)
+            What :meth:`latent` returns. One row is a mean alone: the deviation does not count, and
+            is zero.
         values : sequence of ndarray (m,)
             The fields of its law there.
         """
@@ -121,14 +127,35 @@ class Predictor:
         columns = [f.encode(v) for f, v in zip(fields, values, strict=True)]
         rows = np.column_stack(columns) if fields else None
         count = len(self.components)
-        stds = moments[count:] if len(moments) > 1 else np.zeros_like(moments)
-        return _predictive(self.components, task, moments[:count], stds, rows)
+        stds = moments[count : 2 * count] if len(moments) > 1 else np.zeros_like(moments)
+        limits = moments[2 * count :].reshape(2, count, -1) if len(moments) > 2 * count else None
+        return _predictive(self.components, task, moments[:count], stds, rows, limits)
+
+    def bounds(self, task: int, nugget: bool) -> bool:
+        """Tell whether a variable has sites where an observation is known as an interval."""
+        return nugget and any(
+            c.limits is not None and c.limits.holds(task) for c in self.components
+        )
+
+    def rows(self, task: int, nugget: bool) -> int:
+        """Return how many numbers of a cell :meth:`latent` returns."""
+        return (4 if self.bounds(task, nugget) else 2) * len(self.components)
 
     def latent(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
-        """Return latent means and standard deviations (2 k, m) at coordinates, each (m,)."""
+        """Return latent means and standard deviations (2 k, m) at coordinates, each (m,).
+
+        Where values are known as intervals, lower and upper limits (4 k, m) follow them.
+        """
         targets = to_targets(self.coordinates, self.sites, numbers)
         each = [c.moments(targets, task=task, nugget=nugget) for c in self._conditioned()]
-        return np.stack([*(m.mean for m in each), *(np.sqrt(m.variance) for m in each)])
+        both = [*(m.mean for m in each), *(np.sqrt(m.variance) for m in each)]
+        if self.bounds(task, nugget):
+            open_ = np.array([[-np.inf], [np.inf]]) + np.zeros(targets.size)
+            ends = [
+                c.limits.at(targets.sites, task) if c.limits else open_ for c in self.components
+            ]
+            both += [*(low for low, _ in ends), *(high for _, high in ends)]
+        return np.stack(both)
 
     def mean(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return the latent mean (1, m) alone at coordinates, each (m,); of one component."""

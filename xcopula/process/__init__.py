@@ -5,7 +5,14 @@ from __future__ import annotations
 from xcopula.process.copula import Process
 from xcopula.process.evidence import Evidence
 from xcopula.process.predictive import Predictive
-from xcopula.process.sample import Moments, Sample, Targets, keep_data, keep_scores
+from xcopula.process.sample import (
+    Moments,
+    Sample,
+    Targets,
+    keep_data,
+    keep_scores,
+    known_data,
+)
 from xcopula.process.scores import Scores, scores, scores_of
 from xcopula.process.sites import NO_SITE, Sites, number_sites
 from xcopula.process.spread import NORMAL, Spread, Student
@@ -25,6 +32,7 @@ __all__ = [
     "Targets",
     "keep_data",
     "keep_scores",
+    "known_data",
     "number_sites",
     "scores",
     "scores_of",

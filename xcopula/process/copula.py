@@ -13,6 +13,7 @@ import numpy.typing as npt
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.kernels.covariance import Covariance, CovarianceState
 from xcopula.marginals.base import Marginal
+from xcopula.process.intervals import typical_scores
 from xcopula.process.sample import Sample
 
 __all__ = ["Process"]
@@ -123,13 +124,8 @@ class Process:
         return sum(value for value, _ in parts), np.concatenate([g for _, g in parts])
 
     def scores(self, theta: FloatArray, sample: Sample) -> FloatArray:
-        """Return the normal scores (n,) of a sample."""
-        return np.concatenate(
-            [
-                m.to_normal(sample.values[sample.task(i)])
-                for i, m in enumerate(self.laws(theta, sample))
-            ]
-        )
+        """Return the normal scores (n,) of a sample; see :func:`typical_scores` of intervals."""
+        return typical_scores(self.laws(theta, sample), sample)
 
     def describe(self, theta: FloatArray) -> str:
         """Name the covariance parameters, for errors: lengths are in units of the extent."""

@@ -4,11 +4,18 @@ r"""What a sample says at given parameters, whatever evaluates its covariance.
 
 The normal scores w and the densities are the marginal laws' part, written here once; a solver adds
 :math:`\alpha = K^{-1} w`, the determinant, and the derivatives by the covariance.
+
+Values that are known as intervals have stand-ins (:mod:`xcopula.process.intervals`), found by the
+solver: K then has their extra variances on its diagonal. With Z the probability of the interval
+under the cavity of moments m and v, each counts
+:math:`\log Z + \tfrac12 \log(v + D_{ii}) + \tfrac12 (w_i - m)^2 / (v + D_{ii})` instead of a
+density. Where the stand-ins have settled their derivatives cancel, so that the
+gradient is that of the Gaussian sample, and by the laws that of log Z by the limits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +23,8 @@ import numpy.typing as npt
 from xcopula.kernels.covariance import Contraction
 from xcopula.marginals.base import Marginal
 from xcopula.process.copula import Process
-from xcopula.process.sample import Sample
+from xcopula.process.intervals import Intervals, StandIns, Truncated, truncate
+from xcopula.process.sample import Moments, Sample
 
 __all__ = ["Evidence"]
 
@@ -35,10 +43,18 @@ class Evidence:
     laws : tuple of Marginal
         At theta, each bound to its rows if it varies.
     scores : ndarray (n,)
+        Of an interval that of its stand-in; zero before that is known.
     log_densities : ndarray (n,)
+        Zero for intervals.
     weights : ndarray (n,), optional
         How often each observation counts, where that is not once: it may stand for others, or be
-        given and not count at all.
+        given and not count at all. Where there are intervals all count the same.
+    intervals : Intervals, optional
+        Values that are known as intervals.
+    stand_ins : StandIns, optional
+        What stands in for them.
+    cavity : Moments, optional
+        What all other data say of them.
     """
 
     process: Process
@@ -48,6 +64,9 @@ class Evidence:
     scores: FloatArray
     log_densities: FloatArray
     weights: FloatArray | None = None
+    intervals: Intervals | None = None
+    stand_ins: StandIns | None = None
+    cavity: Moments | None = None
 
     @classmethod
     def of(
@@ -61,20 +80,34 @@ class Evidence:
         laws = process.laws(theta, sample)
         values = [sample.values[sample.task(i)] for i in range(sample.tasks)]
         pairs = list(zip(laws, values, strict=True))
-        return cls(
-            process=process,
-            sample=sample,
-            theta=theta,
-            laws=laws,
-            scores=np.concatenate([law.to_normal(y) for law, y in pairs]),
-            log_densities=np.concatenate([law.log_density(y) for law, y in pairs]),
-            weights=weights,
-        )
+        scores = np.concatenate([law.to_normal(y) for law, y in pairs])
+        log_densities = np.concatenate([law.log_density(y) for law, y in pairs])
+        intervals = Intervals.of(laws, sample)
+        if intervals is not None:
+            scores[intervals.rows] = log_densities[intervals.rows] = 0.0
+        return cls(process, sample, theta, laws, scores, log_densities, weights, intervals)
 
     @property
     def possible(self) -> bool:
-        """Whether every value has a density under its law."""
-        return bool(np.isfinite(self.log_densities).all() and np.isfinite(self.scores).all())
+        """Whether every value has a density under its law, and every interval a probability."""
+        dense = bool(np.isfinite(self.log_densities).all() and np.isfinite(self.scores).all())
+        return dense and (self.intervals is None or self.intervals.possible)
+
+    def with_stand_ins(self, stand_ins: StandIns, cavity: Moments | None = None) -> Evidence:
+        """Return the evidence with normal data in the place of its intervals."""
+        assert self.intervals is not None
+        scores = self.scores.copy()
+        scores[self.intervals.rows] = stand_ins.scores
+        return replace(self, scores=scores, stand_ins=stand_ins, cavity=cavity)
+
+    @property
+    def extra(self) -> FloatArray | None:
+        """Variances (n,) of the stand-ins' errors, zero for numbers; None if all are numbers."""
+        if self.intervals is None or self.stand_ins is None:
+            return None
+        extra = np.zeros(self.sample.size)
+        extra[self.intervals.rows] = self.stand_ins.extra
+        return extra
 
     def impossible(self) -> tuple[float, FloatArray]:
         """Return what an objective returns where a value has no density."""
@@ -82,27 +115,95 @@ class Evidence:
 
     def value(self, alpha: FloatArray, log_determinant: float) -> float:
         """Return the negative log-likelihood, with alpha = K^-1 w and log|K|."""
-        density = self._counted(self.log_densities).sum()
+        density = self._counted(self.log_densities + self.log_masses()).sum()
         return float(0.5 * (self.scores @ self._pull(alpha) + log_determinant) - density)
+
+    def log_masses(self) -> FloatArray:
+        """Return what intervals count instead of a density (n,), zero for numbers."""
+        out = np.zeros(self.sample.size)
+        if self.intervals is not None:
+            law, stand_ins, cavity = self._settled()
+            total = cavity.variance + stand_ins.extra
+            off = (stand_ins.scores - cavity.mean) ** 2 / total
+            out[self.intervals.rows] = law.log_mass + 0.5 * (np.log(total) + off)
+        return out
+
+    def _settled(self) -> tuple[Truncated, StandIns, Moments]:
+        assert self.intervals is not None
+        assert self.stand_ins is not None
+        assert self.cavity is not None
+        law = truncate(self.cavity, self.intervals.low, self.intervals.high)
+        return law, self.stand_ins, self.cavity
 
     def gradient(self, alpha: FloatArray, by: Contraction) -> FloatArray:
         """Return the gradient by theta, given the derivatives by the covariance."""
         process, covariance = self.process, self.process.covariance
         gradient, pull = np.empty(process.size), self._pull(alpha)
         gradient[: covariance.size] = covariance.pullback(self.theta[: covariance.size], by)
+        ends = None if self.intervals is None else self._pull_of_ends(alpha)
         for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
             task = self.sample.task(i)
             values, own = self.sample.values[task], self.weights
+            count = None if own is None else own[task]
             # A law far from its values has slopes that overflow: the optimiser meets a wall there.
             with np.errstate(invalid="ignore", over="ignore"):
-                gradient[where] = law.score_pullback(values, pull[task]) - law.density_pullback(
-                    values, None if own is None else own[task]
-                )
+                if ends is None:
+                    gradient[where] = law.score_pullback(values, pull[task])
+                    gradient[where] -= law.density_pullback(values, count)
+                else:
+                    limits, weights = (part[:, task] for part in ends)
+                    gradient[where] = self._by_law(law, values, pull[task], limits, weights, count)
         return gradient
+
+    def _pull_of_ends(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return limits (2, n) of intervals, NaN elsewhere, and the derivatives by their scores.
+
+        Where a solver's cavities are not quite those of its likelihood, this still changes with the
+        stand-ins, which move as the limits do.
+        """
+        assert self.intervals is not None
+        rows, (law, stand_ins, cavity) = self.intervals.rows, self._settled()
+        count = 1.0 if self.weights is None else self.weights[rows]
+        own = (stand_ins.scores - cavity.mean) / (cavity.variance + stand_ins.extra)
+        closed = np.isfinite(np.stack([self.intervals.low, self.intervals.high]))
+        rest = (alpha[rows] - count * own) / np.maximum(closed.sum(axis=0), 1)
+        ends = np.full((2, self.sample.size), np.nan)
+        weights = np.zeros((2, self.sample.size))
+        ends[:, rows] = self.intervals.ends
+        weights[0, rows], weights[1, rows] = -count * law.by_low, -count * law.by_high
+        weights[:, rows] += np.where(closed, rest, 0.0)
+        return ends, weights
+
+    @staticmethod
+    def _by_law(
+        law: Marginal,
+        values: FloatArray,
+        pull: FloatArray,
+        ends: FloatArray,
+        weights: FloatArray,
+        count: FloatArray | None,
+    ) -> FloatArray:
+        """Return the derivative by a law's parameters, of numbers and of limits (2, n)."""
+        number = np.isnan(ends[0])
+        # What does not count is moved to where every law has a density.
+        middle = law.from_normal(np.zeros(values.shape))
+        known = np.where(number, values, middle)
+        total = law.score_pullback(known, np.where(number, pull, 0.0))
+        counted = number.astype(np.float64) if count is None else np.where(number, count, 0.0)
+        total = total - law.density_pullback(known, counted)
+        for end, weight in zip(ends, weights, strict=True):
+            if weight.any():
+                points = np.where(weight != 0.0, end, middle)
+                total = total + law.score_pullback(points, weight)
+        return np.asarray(total)
 
     def _pull(self, alpha: FloatArray) -> FloatArray:
         """Return the derivative (n,) of the quadratic form by the scores."""
-        return np.asarray(alpha - self._counted(self.scores))
+        own = self._counted(self.scores)
+        if self.intervals is not None:
+            own = own.copy()
+            own[self.intervals.rows] = 0.0  # stand-ins have no law of their own
+        return np.asarray(alpha - own)
 
     def _counted(self, each: FloatArray) -> FloatArray:
         """Return a number of each observation as often as it counts."""

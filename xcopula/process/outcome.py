@@ -21,6 +21,8 @@ FloatArray = npt.NDArray[np.float64]
 # the observation: the normal law's closed form is met to 1e-14.
 _FARTHEST = 9.0
 _LEGENDRE = np.polynomial.legendre.leggauss(48)
+# The same between 0 and 1.
+_UNIT = 0.5 * (1.0 + _LEGENDRE[0]), 0.5 * _LEGENDRE[1]
 
 
 def quantile(mean: FloatArray, std: FloatArray, marginal: Marginal, level: float) -> FloatArray:
@@ -91,6 +93,9 @@ def _moment(
     decay = 1.0 - power * marginal.tail_index * std**2
     exists = decay > 0.0
     spread = 1.0 / np.sqrt(np.where(exists, decay, 1.0))
+    if marginal.atom is not None:
+        total = _moment_with_atom(mean, std, marginal, power, centre, spread)
+        return np.where(exists, total, np.nan)
     total = np.zeros_like(mean)
     step = 0.25
     for node in np.arange(-40, 41) * step:
@@ -103,6 +108,34 @@ def _moment(
     return np.where(exists, total, np.nan)
 
 
+def _moment_with_atom(
+    mean: FloatArray,
+    std: FloatArray,
+    marginal: Marginal,
+    power: int,
+    centre: FloatArray | float,
+    spread: FloatArray,
+) -> FloatArray:
+    """Integrate apart above the atom, where values begin to grow, in ways that may have a root."""
+    atom = np.float64(marginal.atom)
+    edge = score_of(marginal, float(atom), mean.shape)
+    total = tail(edge, mean, std, 1.0) * (atom - centre) ** power
+    far = 10.0 * spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        start = np.clip(np.where(std > 0.0, (edge - mean) / std, np.inf), -far, far)
+    middle = np.minimum(start + 1.5, far)
+    known = ~(std > 0.0) & (mean > edge)  # a number that is not the atom
+    for low, high, root in ((start, middle, 4), (middle, far, 1)):
+        for node, weight in zip(*_UNIT, strict=True):
+            z = low + (high - low) * node**root
+            y = marginal.from_normal(mean + std * z)
+            share = weight * (high - low) * root * node ** (root - 1) / np.sqrt(2.0 * np.pi)
+            with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+                own = share ** (1.0 / power) * np.exp(-(z**2) / 2 / power) * (y - centre)
+                total = total + np.where(np.isinf(y), 0.0, own**power)
+    return np.where(known, (marginal.from_normal(mean) - centre) ** power, total)
+
+
 def crps(mean: FloatArray, std: FloatArray, marginal: Marginal, observed: FloatArray) -> FloatArray:
     r"""Return the continuous ranked probability score of observations, in their own units.
 
@@ -110,6 +143,8 @@ def crps(mean: FloatArray, std: FloatArray, marginal: Marginal, observed: FloatA
 
     The integral over levels is taken in :math:`u = \Phi^{-1}(p)`, where the quantile function of
     every law is tame, and apart on each side of the observation, where the integrand has a kink.
+    A law with an atom has another one there: :class:`~xcopula.process.predictive.Predictive` has
+    its score.
     """
     score = marginal.to_normal(observed)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from xcopula.process.sites import NO_SITE, number_sites
 
-__all__ = ["Moments", "Sample", "Targets", "keep_data", "keep_scores"]
+__all__ = ["Moments", "Sample", "Targets", "keep_data", "keep_scores", "known_data"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -221,22 +221,42 @@ class Sample:
         )
 
 
-def keep_data(
-    moments: Moments, sample: Sample, scores: FloatArray, targets: Targets, task: int
+def known_data(
+    scores: FloatArray, extra: FloatArray | None, leave_one_out: Callable[[], Moments]
 ) -> Moments:
-    """Return moments of an observation, with the datum where the task was observed."""
+    """Return what is known of each observation (n,): numbers exactly, of an interval its cavity.
+
+    Parameters
+    ----------
+    scores : ndarray (n,)
+    extra : ndarray (n,), optional
+        Variances of the stand-ins for intervals, zero for numbers.
+    leave_one_out : callable
+        Returns what all others say of each.
+    """
+    if extra is None or not extra.any():
+        return Moments(scores, np.zeros(scores.shape))
+    left, interval = leave_one_out(), extra > 0.0
+    return Moments(np.where(interval, left.mean, scores), np.where(interval, left.variance, 0.0))
+
+
+def keep_data(
+    moments: Moments, sample: Sample, known: Moments, targets: Targets, task: int
+) -> Moments:
+    """Return moments of an observation, with what is known (n,) of it where it was made."""
     datum = sample.observed(task, targets.sites)
-    known = datum >= 0
-    if not known.any():
+    met = datum >= 0
+    if not met.any():
         return moments
     return Moments(
-        np.where(known, scores[datum], moments.mean), np.where(known, 0.0, moments.variance)
+        np.where(met, known.mean[datum], moments.mean),
+        np.where(met, known.variance[datum], moments.variance),
     )
 
 
 def keep_scores(
-    mean: FloatArray, sample: Sample, scores: FloatArray, targets: Targets, task: int
+    mean: FloatArray, sample: Sample, known: Moments, targets: Targets, task: int
 ) -> FloatArray:
     """Return means (m,) of an observation, with the datum where the task was observed."""
     datum = sample.observed(task, targets.sites)
-    return np.where(datum >= 0, scores[datum], mean)
+    return np.where(datum >= 0, known.mean[datum], mean)

@@ -1,4 +1,11 @@
-"""How good a prediction was: proper scores of observed values."""
+r"""How good a prediction was: proper scores of observed values.
+
+A value that is known as an interval, or that is the atom of its law, is scored by what is known of
+it. Its log score is the log of the probability of the interval. Its CRPS is the integral over what
+lies outside the interval. Its PIT lies between F(low) and F(high): where, is drawn evenly. The
+k-th interval (k = 0, 1, ...) takes the point :math:`\{ \tfrac12 + k (\sqrt 5 - 1) / 2 \}` of the
+way, a sequence that fills [0, 1] evenly, so that the same data have the same PIT each time.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from xcopula.marginals.base import Marginal
 from xcopula.process.predictive import Predictive
@@ -15,12 +23,15 @@ __all__ = ["Scores", "scores", "scores_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
 
 class Scores(NamedTuple):
     """Predictions of observed values and their scores, each (m,).
 
     ``lower`` and ``upper`` bound the central 90 %; ``score``, ``mean`` and ``std`` are latent, and
-    means over components where there are several.
+    means over components where there are several. The score of an interval is the one that has its
+    PIT.
     """
 
     observed: FloatArray
@@ -35,7 +46,9 @@ class Scores(NamedTuple):
     std: FloatArray
 
 
-def scores(moments: Moments, law: Marginal, observed: FloatArray) -> Scores:
+def scores(
+    moments: Moments, law: Marginal, observed: FloatArray, limits: FloatArray | None = None
+) -> Scores:
     """Score latent predictions of observed values.
 
     Parameters
@@ -45,13 +58,17 @@ def scores(moments: Moments, law: Marginal, observed: FloatArray) -> Scores:
     law : Marginal
         Of the variable, bound to the rows of the values if it varies.
     observed : ndarray (m,)
+    limits : ndarray (2, m), optional
+        Between which each lies, where some are known as intervals.
     """
-    return scores_of(Predictive.of(moments, law), observed)
+    return scores_of(Predictive.of(moments, law), observed, limits)
 
 
-def scores_of(predicted: Predictive, observed: FloatArray) -> Scores:
-    """Score predictions of observed values, each made without it."""
-    return Scores(
+def scores_of(
+    predicted: Predictive, observed: FloatArray, limits: FloatArray | None = None
+) -> Scores:
+    """Score predictions of observed values, each made without it; see :func:`scores`."""
+    found = Scores(
         observed=observed,
         median=predicted.quantile(0.5),
         lower=predicted.quantile(0.05),
@@ -62,4 +79,30 @@ def scores_of(predicted: Predictive, observed: FloatArray) -> Scores:
         score=predicted.score(observed),
         mean=predicted.latent_mean(),
         std=predicted.latent_std(),
+    )
+    low, high = np.stack([observed, observed]) if limits is None else limits
+    atom = np.isin(observed, predicted.atoms)
+    low = np.where(atom & (low == high), -np.inf, low)
+    inside = low < high
+    return _with_intervals(found, predicted, low, high, inside) if inside.any() else found
+
+
+def _with_intervals(
+    found: Scores,
+    predicted: Predictive,
+    low: FloatArray,
+    high: FloatArray,
+    inside: npt.NDArray[np.bool_],
+) -> Scores:
+    """Score those that are known as intervals by what is known of them."""
+    place = np.modf(0.5 + _GOLDEN * (np.cumsum(inside) - 1))[0]
+    below, up_to = predicted.cdf_below(low), predicted.cdf(high)
+    pit = np.where(inside, below + place * (up_to - below), found.pit)
+    with np.errstate(invalid="ignore"):
+        score = found.mean + found.std * ndtri(pit)
+    return found._replace(
+        pit=pit,
+        crps=np.where(inside, predicted.crps_of_intervals(low, high), found.crps),
+        log_score=np.where(inside, predicted.log_mass(low, high), found.log_score),
+        score=np.where(inside, score, found.score),
     )

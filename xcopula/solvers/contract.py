@@ -76,6 +76,10 @@ class Gaussian(Conditioned, LeavesOut, Protocol):
         """Their normal scores (n,)."""
 
     @property
+    def extra(self) -> FloatArray | None:
+        """Variances (n,) of what stands in for intervals, zero for numbers; None if all are."""
+
+    @property
     def jitter(self) -> float:
         """What had to be added to the diagonal of the covariance, zero as a rule."""
 

@@ -6,6 +6,7 @@ operations and two matrices of n^2 numbers.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -16,7 +17,17 @@ import numpy.typing as npt
 from xcopula.kernels.assembly import contract_lower, cross, lower, scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.linalg import cholesky, inverse_from_cholesky, log_determinant, solve_lower
-from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
+from xcopula.process import (
+    Evidence,
+    Moments,
+    Process,
+    Sample,
+    Targets,
+    keep_data,
+    keep_scores,
+    known_data,
+)
+from xcopula.process.intervals import Held, Intervals, StandIns, settle, without_extra
 from xcopula.solvers.batches import batches
 from xcopula.solvers.cost import Cost
 
@@ -37,11 +48,12 @@ class Exact:
     # The variance takes a triangular system for each cell.
     mean_is_cheaper: ClassVar[bool] = True
 
-    def prepare(self, process: Process, theta: FloatArray, sample: Sample) -> None:
-        """Prepare nothing: the covariance matrix is all there is."""
+    def prepare(self, process: Process, theta: FloatArray, sample: Sample) -> Held:
+        """Prepare to remember what stands in for intervals; the covariance is made each time."""
+        return Held()
 
     def objective(
-        self, process: Process, sample: Sample, structure: None, theta: FloatArray
+        self, process: Process, sample: Sample, structure: Held, theta: FloatArray
     ) -> tuple[float, FloatArray]:
         """Return the negative log-likelihood and its gradient.
 
@@ -55,20 +67,36 @@ class Exact:
         evidence = Evidence.of(process, sample, theta)
         if not evidence.possible:
             return evidence.impossible()
-        state, inputs, factor, _ = _factorise(process, sample, theta)
+        made = _Made.of(process, sample, theta)
+        evidence = made.fill_in(evidence, structure)
+        factor, _ = made.factorise(evidence.extra)
         alpha = _solve(factor, evidence.scores.copy())
         value = evidence.value(alpha, log_determinant(factor))
         inverse = inverse_from_cholesky(factor)
-        by = contract_lower(state, inverse, alpha, inputs, sample.sites, sample.offsets)
+        by = contract_lower(made.state, inverse, alpha, made.inputs, sample.sites, sample.offsets)
         return value, evidence.gradient(alpha, by)
 
     def condition(
-        self, process: Process, sample: Sample, structure: None, theta: FloatArray
+        self, process: Process, sample: Sample, structure: Held, theta: FloatArray
     ) -> Factorised:
-        """Condition the process at theta on a sample."""
-        state, inputs, factor, jitter = _factorise(process, sample, theta)
-        w = process.scores(theta, sample)
-        return Factorised(sample, state, inputs, factor, _solve(factor, w.copy()), w, jitter)
+        """Condition the process at theta on a sample.
+
+        Stand-ins are found from nothing: a prediction does not depend on what was asked before.
+        """
+        evidence = Evidence.of(process, sample, theta)
+        made = _Made.of(process, sample, theta)
+        evidence = made.fill_in(evidence, Held())
+        factor, jitter = made.factorise(evidence.extra)
+        return Factorised(
+            sample,
+            made.state,
+            made.inputs,
+            factor,
+            _solve(factor, evidence.scores.copy()),
+            evidence.scores,
+            jitter,
+            evidence.extra,
+        )
 
     def cost(self, sizes: Sequence[int], correlations: int = 1) -> Cost:
         """Count one dense covariance of all observations: factor and inverse take n^3."""
@@ -76,17 +104,75 @@ class Exact:
         return Cost(_MATRICES * 8.0 * n * n, n**3)
 
 
-def _factorise(
-    process: Process, sample: Sample, theta: FloatArray
-) -> tuple[CovarianceState, FloatArray, FloatArray, float]:
-    """Return the covariance at theta, scaled inputs, the lower factor and its jitter."""
-    state = process.state(theta)
-    inputs = scaled_inputs(sample.inputs, state)
-    factor, jitter = cholesky(
-        lambda: lower(state, inputs, sample.sites, sample.offsets),
-        lambda: process.describe(theta),
-    )
-    return state, inputs, factor, jitter
+@dataclass(frozen=True)
+class _Made:
+    """A sample, and the covariance at theta."""
+
+    process: Process
+    sample: Sample
+    theta: FloatArray
+    state: CovarianceState
+    inputs: FloatArray  # scaled
+
+    @classmethod
+    def of(cls, process: Process, sample: Sample, theta: FloatArray) -> _Made:
+        state = process.state(theta)
+        return cls(process, sample, theta, state, scaled_inputs(sample.inputs, state))
+
+    def describe(self) -> str:
+        return self.process.describe(self.theta)
+
+    def matrix(self) -> FloatArray:
+        """Return the covariance, its lower triangle."""
+        return lower(self.state, self.inputs, self.sample.sites, self.sample.offsets)
+
+    def factorise(self, extra: FloatArray | None) -> tuple[FloatArray, float]:
+        """Return the lower factor, with extra variances (n,) if there are any, and its jitter."""
+
+        def fill() -> FloatArray:
+            matrix = self.matrix()
+            if extra is not None:
+                matrix.flat[:: len(matrix) + 1] += extra
+            return matrix
+
+        return cholesky(fill, self.describe)
+
+    def fill_in(self, evidence: Evidence, held: Held) -> Evidence:
+        """Return the evidence with stand-ins for its intervals."""
+        if evidence.intervals is None:
+            return evidence
+        mean, covariance = self._given_numbers(evidence.intervals, evidence.scores)
+
+        def cavities(stand_ins: StandIns) -> Moments:
+            def fill() -> FloatArray:
+                matrix = covariance.copy()
+                matrix.flat[:: len(matrix) + 1] += stand_ins.extra
+                return matrix
+
+            factor, _ = cholesky(fill, self.describe)
+            alpha = _solve(factor, stand_ins.scores - mean)
+            return stand_ins.cavity(alpha, np.diagonal(inverse_from_cholesky(factor)))
+
+        return evidence.with_stand_ins(*settle(held, evidence.intervals, cavities, self.describe))
+
+    def _given_numbers(
+        self, intervals: Intervals, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return mean (c,) and covariance (c, c) of intervals, given the values that are numbers.
+
+        The lower triangle only. It is made once: stand-ins are found in c dimensions, not in n.
+        """
+        rows, matrix = intervals.rows, self.matrix()
+        known = np.setdiff1d(np.arange(self.sample.size), rows)
+        covariance = matrix[np.ix_(rows, rows)]
+        if not known.size:
+            return np.zeros(rows.size), covariance
+        later = rows[:, None] > known
+        cross = np.where(later, matrix[np.ix_(rows, known)], matrix[np.ix_(known, rows)].T)
+        factor, _ = cholesky(lambda: matrix[np.ix_(known, known)], self.describe)
+        white = solve_lower(factor, np.ascontiguousarray(cross))
+        mean = white @ solve_lower(factor, scores[known])
+        return np.asarray(mean), np.asarray(covariance - white @ white.T)
 
 
 def _solve(factor: FloatArray, rows: FloatArray) -> FloatArray:
@@ -105,6 +191,7 @@ class Factorised:
     alpha: FloatArray
     scores: FloatArray
     jitter: float
+    extra: FloatArray | None = None  # (n,): variances of the stand-ins for intervals
 
     def moments(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> Moments:
         """Return the latent mean and variance of a task at targets."""
@@ -122,7 +209,7 @@ class Factorised:
         if not nugget:
             return moments
         # A target may stand a rounding of its coordinates away from the site that it is.
-        return keep_data(moments, self.sample, self.scores, targets, task)
+        return keep_data(moments, self.sample, self._known, targets, task)
 
     def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
         """Return the latent mean of a task at targets: no triangular system is solved."""
@@ -132,7 +219,7 @@ class Factorised:
             if rows is None:
                 rows = np.empty((where.stop, self.sample.size))
             mean[where] = self._cross(targets.take(where), task, nugget, rows) @ self.alpha
-        return keep_scores(mean, self.sample, self.scores, targets, task) if nugget else mean
+        return keep_scores(mean, self.sample, self._known, targets, task) if nugget else mean
 
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
@@ -189,7 +276,11 @@ class Factorised:
         """Return the moments of each score given all others, in closed form from the inverse."""
         inverse = inverse_from_cholesky(self.factor.copy())
         variance = 1.0 / np.diagonal(inverse)
-        return Moments(self.scores - self.alpha * variance, variance)
+        return without_extra(self.scores - self.alpha * variance, variance, self.extra)
+
+    @functools.cached_property
+    def _known(self) -> Moments:
+        return known_data(self.scores, self.extra, self.leave_one_out)
 
     def left_out(self, rows: IntArray, without: Iterable[IntArray]) -> Moments:
         """Return the moments of some scores, each given all but itself and some others."""
@@ -201,7 +292,7 @@ class Factorised:
             high, low = np.maximum(out[:, None], out), np.minimum(out[:, None], out)
             own = np.linalg.solve(inverse[high, low], np.eye(out.size, 1))[:, 0]
             mean[k], variance[k] = self.scores[row] - own @ self.alpha[out], own[0]
-        return Moments(mean, variance)
+        return without_extra(mean, variance, None if self.extra is None else self.extra[rows])
 
     def describe(self) -> list[str]:
         """Return lines for the model's summary."""

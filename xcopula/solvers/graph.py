@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from xcopula.jit.choice import gather, pick, thin
 from xcopula.jit.neighbours import Terms
 from xcopula.kernels.assembly import floats, ints, ready
 from xcopula.process import Process, Sample
+from xcopula.process.intervals import Held
 from xcopula.solvers.near import Near, places, tree_of
 from xcopula.solvers.threads import in_threads, thread_count
 
@@ -103,6 +104,8 @@ class Connected:
         How many neighbours an observation has.
     given : int
         So many tasks are given: they have no terms.
+    weight : float
+        How often each term counts: more than once where the sample stands for a larger one.
     """
 
     process: Process
@@ -110,12 +113,24 @@ class Connected:
     sample: Sample
     most: int
     given: int
+    weight: float = 1.0
 
     @functools.cached_property
     def graph(self) -> Graph:
         """The terms."""
         near = Near.of(self.process, self.theta, self.sample)
-        return connect(near, self.most, given=self.given, workers=thread_count())
+        graph = connect(near, self.most, given=self.given, workers=thread_count())
+        return replace(graph, weights=self.weight * graph.weights)
+
+    @functools.cached_property
+    def held(self) -> Held:
+        """What stood in for intervals at the last evaluation."""
+        return Held()
+
+    @functools.cached_property
+    def kept(self) -> dict[str, Any]:
+        """What was found out about the sample on the way."""
+        return {}
 
     def __getstate__(self) -> dict[str, Any]:
         # Neighbours are found again: they do not travel.

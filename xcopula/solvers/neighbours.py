@@ -20,15 +20,26 @@ from xcopula.arguments import check_flag, check_integer
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import Terms, tile_moments
 from xcopula.kernels.assembly import floats, ints, ready, scaled_inputs
-from xcopula.process import Evidence, Moments, Process, Sample, Targets, keep_data, keep_scores
+from xcopula.process import (
+    Evidence,
+    Moments,
+    Process,
+    Sample,
+    Targets,
+    keep_data,
+    keep_scores,
+    known_data,
+)
+from xcopula.process.intervals import Held, known_as_intervals
 from xcopula.solvers.batches import batches, batches_of_lists
+from xcopula.solvers.cavities import fill_in
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.densities import Densities
 from xcopula.solvers.graph import Connected, Graph
 from xcopula.solvers.near import Near
 from xcopula.solvers.search import Search, search_of
-from xcopula.solvers.strata import connect_some
-from xcopula.solvers.terms import evaluate_terms
+from xcopula.solvers.strata import connect_some, thin_out
+from xcopula.solvers.terms import Evaluated, errors_of, evaluate, evaluate_terms
 from xcopula.solvers.threads import thread_count
 
 __all__ = ["Local", "Neighbours"]
@@ -45,6 +56,9 @@ _TILE, _CELL = (100, 150), (60, 90)
 # (benchmarks/bench_neighbours.py); what LAPACK would do in one.
 _BY_NEIGHBOUR, _BY_SQUARE, _BY_CORRELATION = 0.1, 0.0055, 0.003
 _FLOPS = 2e4
+# How far stand-ins of intervals may still move in a likelihood, which is near its value sooner than
+# they are near theirs; those of a prediction are found to the last digits.
+_ROUGHLY = 1e-4
 # Evaluations of a fit: of all terms, with what searches take, and of so many that stand for all.
 _ON_ALL, _ON_SOME, _SOME = 15, 100, 10_000
 
@@ -107,9 +121,15 @@ class Neighbours:
 
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
-    ) -> tuple[Sample, Graph]:
+    ) -> tuple[Sample, Graph | Connected]:
         """Choose terms that stand for all, and return what of the sample they need."""
         near = Near.of(process, theta, sample)
+        if known_as_intervals(process.marginals, sample).any():
+            # What stands in for an interval depends on all terms that it is in: those that are
+            # left are the terms of a smaller sample, and all count the same.
+            few = sample.take(thin_out(near, terms))
+            weight = sample.size / few.size
+            return few, Connected(process, theta, few, self.most(process, few), 0, weight)
         most = self.most(process, sample)
         return connect_some(near, most, terms, given=given, workers=thread_count())
 
@@ -130,7 +150,9 @@ class Neighbours:
         evidence = Evidence.of(process, sample, theta, weights)
         if not evidence.possible:
             return evidence.impossible()
-        passed = evaluate_terms(process, sample, graph, theta, evidence.scores, gradient=True)
+        if isinstance(structure, Connected):
+            evidence = fill_in(evidence, structure, structure.held, _ROUGHLY)
+        passed = evaluate(evidence, graph, gradient=True)
         value = evidence.value(passed.alpha, float(graph.weights @ passed.each[:, 1]))
         return value, evidence.gradient(passed.alpha, passed.by)
 
@@ -138,18 +160,28 @@ class Neighbours:
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
     ) -> Densities:
         """Return the log density of each term, given its neighbours."""
-        evidence = Evidence.of(process, sample, theta)
-        graph = structure.graph
-        passed = evaluate_terms(process, sample, graph, theta, evidence.scores, gradient=False)
+        evidence, graph = Evidence.of(process, sample, theta), structure.graph
+        if isinstance(structure, Connected):
+            evidence = fill_in(evidence, structure, structure.held, _ROUGHLY)
+        passed = evaluate(evidence, graph, gradient=False)
         own = evidence.log_densities + 0.5 * evidence.scores**2
+        if evidence.intervals is not None:
+            rows = evidence.intervals.rows
+            own[rows] = evidence.log_masses()[rows]
         each = own[graph.rows] - 0.5 * passed.each.sum(axis=1)
         return Densities(each, graph.weights, graph.clusters)
 
     def condition(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
     ) -> Local:
-        """Condition the process at theta on a sample."""
-        return Local(self, process, theta, sample, process.scores(theta, sample), structure)
+        """Condition the process at theta on a sample.
+
+        Stand-ins are found from nothing: a prediction does not depend on what was asked before.
+        """
+        evidence = Evidence.of(process, sample, theta)
+        if isinstance(structure, Connected):
+            evidence = fill_in(evidence, structure, Held())
+        return Local(self, process, theta, sample, evidence.scores, structure, evidence.extra)
 
     def cost(self, sizes: Sequence[int], correlations: int = 1) -> Cost:
         """Count n small matrices; most evaluations of a fit are of some terms only."""
@@ -188,6 +220,7 @@ class Local:
     sample: Sample
     scores: FloatArray
     structure: Graph | Connected
+    extra: FloatArray | None = None  # (n,): variances of the stand-ins for intervals
 
     @functools.cached_property
     def _search(self) -> Search:
@@ -204,12 +237,12 @@ class Local:
         moments = Moments(mean[0], variance)
         if not nugget:
             return moments
-        return keep_data(moments, self.sample, self.scores, targets, task)
+        return keep_data(moments, self.sample, self._known, targets, task)
 
     def mean(self, targets: Targets, *, task: int = 0, nugget: bool = True) -> FloatArray:
         """Return the latent mean of a task at targets, without the variance."""
         mean = self._krige(targets, self.scores[None], task, nugget, np.empty(0))[0]
-        return keep_scores(mean, self.sample, self.scores, targets, task) if nugget else mean
+        return keep_scores(mean, self.sample, self._known, targets, task) if nugget else mean
 
     def means(
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
@@ -259,19 +292,35 @@ class Local:
     def solve(self, rows: FloatArray) -> FloatArray:
         """Return rows (k, n) times the inverse of the covariance of the data."""
         graph = self._whole
-        passed = [
-            evaluate_terms(self.process, self.sample, graph, self.theta, row, gradient=False)
-            for row in rows
-        ]
-        return np.stack([p.alpha for p in passed])
+        return np.stack([self._pass(graph, row).alpha for row in rows])
+
+    def _pass(self, graph: Graph, scores: FloatArray) -> Evaluated:
+        return evaluate_terms(
+            self.process,
+            self.sample,
+            graph,
+            self.theta,
+            scores,
+            gradient=False,
+            extra=self.extra,
+        )
 
     def leave_one_out(self) -> Moments:
-        """Return the moments of each score given all others, under the product of terms."""
-        passed = evaluate_terms(
-            self.process, self.sample, self._whole, self.theta, self.scores, gradient=False
-        )
+        """Return the moments of each score given all others, under the product of terms.
+
+        Where some are intervals each is predicted from what is around it: the product of terms
+        then is no good guide to what is left out.
+        """
+        if self.extra is not None:
+            every = np.arange(self.sample.size)
+            return self.left_out(every, [np.empty(0, np.int64)] * every.size)
+        passed = self._pass(self._whole, self.scores)
         variance = 1.0 / passed.precision
         return Moments(self.scores - passed.alpha * variance, variance)
+
+    @functools.cached_property
+    def _known(self) -> Moments:
+        return known_data(self.scores, self.extra, self.leave_one_out)
 
     @property
     def _whole(self) -> Graph:
@@ -345,6 +394,7 @@ class Local:
             ints(near.sample.sites),
             ints(near.sample.offsets),
             floats(scores),
+            errors_of(self.sample, self.extra),
             ready(near.state),
         )
 

@@ -11,7 +11,7 @@ from xcopula.process import Sample
 from xcopula.solvers.graph import Graph, link, order
 from xcopula.solvers.near import Near, tree_of
 
-__all__ = ["connect_some"]
+__all__ = ["connect_some", "thin_out"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -30,20 +30,8 @@ def connect_some(
     law must admit. Of each later level of the order, clusters of near ones are taken at even steps
     along a curve through space: their neighbours are few, and no region is left out.
     """
-    rank = order(near)
-    sample = near.sample
-    parts, drawn = [], 0
-    sizes = sample.sizes[given:]
-    for i in range(given, sample.tasks):
-        own = np.arange(sample.size)[sample.task(i)]
-        share = max(terms * len(own) // sum(sizes), min(len(own), 2 * _CLUSTER))
-        # The extremes come first.
-        place = rank[own] - own[0]
-        values = sample.values[own]
-        place[[np.argmin(values), np.argmax(values)]] = -1
-        parts.append(_strata(near.places[own], place, share, own[0], drawn))
-        drawn = max(drawn, int(parts[-1][-1].max()) + 1)
-    rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
+    rank, sample = order(near), near.sample
+    rows, weights, clusters = _choose(near, rank, terms, given)
     graph = link(near, rank, rows, weights, clusters, most, workers)
     used = np.zeros(sample.size, bool)
     used[rows] = True
@@ -58,6 +46,31 @@ def connect_some(
         clusters,
     )
     return sample.take(index), small
+
+
+def thin_out(near: Near, terms: int) -> IntArray:
+    """Choose about so many observations, by their numbers, that are a sample of their own."""
+    return np.sort(_choose(near, order(near), terms, 0)[0])
+
+
+def _choose(
+    near: Near, rank: IntArray, terms: int, given: int
+) -> tuple[IntArray, FloatArray, npt.NDArray[np.int32]]:
+    """Return rows, weights and clusters of terms that stand for all."""
+    sample = near.sample
+    parts, drawn = [], 0
+    sizes = sample.sizes[given:]
+    for i in range(given, sample.tasks):
+        own = np.arange(sample.size)[sample.task(i)]
+        share = max(terms * len(own) // sum(sizes), min(len(own), 2 * _CLUSTER))
+        # The extremes come first.
+        place = rank[own] - own[0]
+        values = sample.values[own]
+        place[[np.argmin(values), np.argmax(values)]] = -1
+        parts.append(_strata(near.places[own], place, share, own[0], drawn))
+        drawn = max(drawn, int(parts[-1][-1].max()) + 1)
+    rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
+    return rows, weights, clusters
 
 
 def _strata(

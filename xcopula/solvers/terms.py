@@ -14,11 +14,11 @@ from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import terms
 from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
 from xcopula.kernels.covariance import Contraction
-from xcopula.process import Process, Sample
+from xcopula.process import Evidence, Process, Sample
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.threads import in_threads, thread_count
 
-__all__ = ["Evaluated", "evaluate_terms"]
+__all__ = ["Evaluated", "errors_of", "evaluate", "evaluate_terms", "pieces"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,13 +46,17 @@ def evaluate_terms(
     scores: FloatArray,
     *,
     gradient: bool,
+    extra: FloatArray | None = None,
 ) -> Evaluated:
-    """Evaluate the terms of a graph, some in each thread."""
+    """Evaluate the terms of a graph, some in each thread.
+
+    Where there are ``extra`` variances (n,) scores have errors beside the process.
+    """
     state = ready(process.state(theta))
     inputs = scaled_inputs(sample.inputs, state)
     sites, offsets = ints(sample.sites), ints(sample.offsets)
     each = np.empty((graph.rows.size, 2))
-    w = floats(scores)
+    w, errors = floats(scores), errors_of(sample, extra)
 
     def run(part: slice) -> tuple[FloatArray, FloatArray, Contraction, int]:
         alpha, precision, by = np.zeros(sample.size), np.zeros(sample.size), no_contraction(state)
@@ -62,6 +66,7 @@ def evaluate_terms(
             sites,
             offsets,
             w,
+            errors,
             state,
             gradient,
             each[part],
@@ -78,7 +83,7 @@ def evaluate_terms(
             )
         return alpha, precision, by, jittered
 
-    results = in_threads(run, _pieces(graph.rows.size))
+    results = in_threads(run, pieces(graph.rows.size))
     alphas, precisions, contractions, jittered = zip(*results, strict=True)
     if sum(jittered):
         _log.info("%d of %d small matrices needed a jitter", sum(jittered), graph.rows.size)
@@ -93,7 +98,25 @@ def evaluate_terms(
     )
 
 
-def _pieces(size: int) -> list[slice]:
+def evaluate(evidence: Evidence, graph: Graph, *, gradient: bool) -> Evaluated:
+    """Evaluate the terms of a graph at the scores of a sample."""
+    return evaluate_terms(
+        evidence.process,
+        evidence.sample,
+        graph,
+        evidence.theta,
+        evidence.scores,
+        gradient=gradient,
+        extra=evidence.extra,
+    )
+
+
+def errors_of(sample: Sample, extra: FloatArray | None) -> FloatArray:
+    """Return extra variances (n,) as the compiled loops take them; zeros where there are none."""
+    return np.zeros(sample.size) if extra is None else floats(extra)
+
+
+def pieces(size: int) -> list[slice]:
     """Cut terms into one piece for each thread, where there are enough of them."""
     count = max(1, min(thread_count(), size // _FEWEST))
     ends = np.linspace(0, size, count + 1).astype(int)

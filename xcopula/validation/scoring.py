@@ -43,11 +43,14 @@ class Withheld:
     values : ndarray (m,)
     fields : tuple of ndarray (m,)
         What its law varies with there: numbers, or names of groups.
+    limits : ndarray (2, m), optional
+        Between which they lie, where some are known as intervals.
     """
 
     positions: FloatArray
     values: FloatArray
     fields: tuple[npt.NDArray[Any], ...]
+    limits: FloatArray | None = None
 
     @classmethod
     def of(cls, observations: Observations, rows: IntArray) -> Withheld:
@@ -57,7 +60,9 @@ class Withheld:
             np.asarray(field.groups)[column.astype(np.int64)] if field.key else column
             for field, column in zip(observations.variables[0].fields, columns, strict=True)
         ]
-        return cls(observations.positions[rows], observations.sample.values[rows], tuple(fields))
+        sample = observations.sample
+        limits = None if sample.limits is None else sample.limits[:, rows]
+        return cls(observations.positions[rows], sample.values[rows], tuple(fields), limits)
 
     def covariates(self, observations: Observations) -> FloatArray:
         """Return the covariates (m, c) as other observations count groups."""
@@ -72,7 +77,7 @@ def predict(model: CopulaModel, withheld: Withheld, levels: FloatArray) -> Predi
     targets = seen.targets(list(withheld.positions.T))
     moments = [c.conditioned.moments(targets) for c in model.components]
     predicted = mixed(model.components, 0, moments, withheld.covariates(seen))
-    return _scored(predicted, withheld.values, levels)
+    return _scored(predicted, withheld, levels)
 
 
 def climatology(
@@ -95,7 +100,7 @@ def climatology(
     )
     unknown = Moments(np.zeros(withheld.values.size), np.ones(withheld.values.size))
     own = Predictive.of(unknown, law.at(withheld.covariates(seen)))
-    return _scored(own, withheld.values, levels)
+    return _scored(own, withheld, levels)
 
 
 def _family(spec: Law | None, fitted: Marginal) -> Law:
@@ -120,7 +125,7 @@ def _suited(family: Law, fitted: Marginal) -> Law:
     return family if fitted.atom is None else with_zeros(family) or fitted
 
 
-def _scored(predicted: Predictive, observed: FloatArray, levels: FloatArray) -> Predicted:
-    found = scores_of(predicted, observed)
+def _scored(predicted: Predictive, withheld: Withheld, levels: FloatArray) -> Predicted:
+    found = scores_of(predicted, withheld.values, withheld.limits)
     quantiles = [predicted.quantile(float(q)) for q in levels]
     return Predicted(found.median, found.pit, found.crps, found.log_score, np.stack(quantiles))
