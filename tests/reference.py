@@ -222,6 +222,17 @@ def log_likelihood(matrix, marginals, values):
     return latent + jacobian - stats.norm.logpdf(np.concatenate(w)).sum()
 
 
+def by_theta(law, method, y, step=1e-3):
+    """Return derivatives (n, p) of a law's map by its theta, by differences of fourth order."""
+    columns = []
+    for unit in np.eye(law.theta.size):
+        a, b, c, d = (
+            getattr(law.with_theta(law.theta + m * step * unit), method)(y) for m in (-2, -1, 1, 2)
+        )
+        columns.append((a - 8.0 * b + 8.0 * c - d) / (12.0 * step))
+    return np.column_stack(columns) if columns else np.empty((y.size, 0))
+
+
 def differences(function, x, step=1e-3):
     """Return the gradient of a scalar function by central differences of fourth order."""
     gradient = np.empty(x.size)

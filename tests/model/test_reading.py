@@ -68,7 +68,8 @@ class TestClasses:
                 "Sparse",
             ),
             *("SquaredExponential", "Student"),
-            *("StudentT", "Targets", "Transductive", "Trial", "Uncertainty", "Variable"),
+            *("StudentT", "Targets", "Transductive", "Trial", "Truncated"),
+            *("Uncertainty", "Variable", "ZeroInflated"),
         ]
 
     @pytest.mark.parametrize(

@@ -213,12 +213,6 @@ class ZeroInflated(Composed):
         return np.append(self.base._pullback(method, safe, by_base), by_logit.sum())
 
     @property
-    def parts(self) -> list[slice]:
-        """The parts of the base law; the probability of zero affects all values."""
-        parts = self.base.parts
-        return parts if len(parts) > 1 else [slice(0, self.theta.size)]
-
-    @property
     def theta(self) -> Array:
         """Parameters of the values above zero, then the logit of the probability of zero."""
         return np.append(self.base.theta, self._logit)

@@ -148,12 +148,6 @@ class Regression(Varying):
         return rest, self.rows, by_trend
 
     @property
-    def parts(self) -> list[slice]:
-        """The parts of the base law; the coefficients affect all values."""
-        parts = self.base.parts
-        return parts if len(parts) > 1 else [slice(0, self.theta.size)]
-
-    @property
     def theta(self) -> Array:
         """Parameters of the base law, then the coefficients."""
         return np.concatenate([self.base.theta, self.coefficients])

@@ -189,11 +189,6 @@ class Truncated(Composed):
         return y, (a, b, c)
 
     @property
-    def parts(self) -> list[slice]:
-        """The parts of the base law."""
-        return self.base.parts
-
-    @property
     def theta(self) -> Array:
         """Parameters of the base law."""
         return self.base.theta

@@ -53,6 +53,12 @@ class Composed(Marginal):
         """The value that has a probability of its own, if it has one in the family."""
         return self.inner.atom
 
+    @property
+    def parts(self) -> list[slice]:
+        """The parts of what it is made of; parameters of its own affect all values."""
+        parts = self.inner.parts
+        return parts if len(parts) > 1 else [slice(0, self.theta.size)]
+
 
 def innermost(law: Marginal) -> Marginal:
     """Return what a law is made of in the end: of some family, and the same for all rows."""
