@@ -376,3 +376,38 @@ def test_methods_without_intervals_refuse_them():
             method.check_intervals(numbers, [None, Dry()], ["a", "b"])
         method.check_intervals(numbers, process.marginals, ["a", "b"])
     Full().check_intervals(sample, [Dry(), None], ["a", "b"])
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Let a law of the tests be flat up to its atom."""
+    for where in ("xcopula.marginals", "xcopula.fitting.steps", "xcopula.fitting.alone"):
+        monkeypatch.setattr(importlib.import_module(where), "check_law", lambda law: None)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_fit_by_a_method_without_intervals_is_refused(data):
+    """Before any work: a given law with an atom ends the fit."""
+    dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))
+    with pytest.raises(ValueError, match=r"method='fitc' takes numbers, but the law of 'a'"):
+        xcopula.fit(dry, "a", marginals={"a": Dry()}, method="fitc", kernels="matern32")
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_zeros_of_a_fitted_law(data):
+    """A law with an atom is fitted with its zeros, and predicts them exactly."""
+    dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))
+    model = xcopula.fit(
+        dry, "a", marginals={"a": Dry()}, kernels="matern32", restarts=0, uncertainty="plugin"
+    )
+    assert model.converged
+    assert model.marginals["a"].dry == pytest.approx(float((dry["a"] == 0.0).mean()), abs=0.2)
+    grid = xr.Dataset(coords={"x": np.linspace(0.0, 1.0, 8), "y": np.linspace(0.0, 1.0, 8)})
+    posterior = model.posterior(grid)
+    median, probability = posterior.median().values, posterior.cdf(0.0).values
+    np.testing.assert_array_equal(median == 0.0, probability >= 0.5)
+    assert (median == 0.0).any()
+    np.testing.assert_allclose(posterior.exceedance(0.0).values, 1.0 - probability, atol=1e-12)
+    at_sites = model.predict(dry[["x", "y"]], 0.95)["a"].values
+    np.testing.assert_array_equal(at_sites == 0.0, dry["a"].values == 0.0)
+    assert np.isfinite(model.loo()["crps"].values).all()

@@ -326,7 +326,7 @@ def test_threads_do_not_matter(monkeypatch):
     results = []
     for count in (1, 2, 3):
         monkeypatch.setenv("OMP_NUM_THREADS", str(count))
-        assert len(terms._pieces(sample.size)) == count
+        assert len(terms.pieces(sample.size)) == count
         value, gradient = reference.objective(solver, process, sample, theta)
         conditioned = reference.condition(solver, process, sample, theta)
         results.append((value, gradient, np.array(conditioned.leave_one_out())))
@@ -338,8 +338,8 @@ def test_threads_do_not_matter(monkeypatch):
 def test_few_terms_need_no_thread(monkeypatch):
     """Pieces cover all terms; there is one where a thread would cost more than it saves."""
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert terms._pieces(terms._FEWEST) == [slice(0, terms._FEWEST)]
-    pieces = terms._pieces(10 * terms._FEWEST + 1)
+    assert terms.pieces(terms._FEWEST) == [slice(0, terms._FEWEST)]
+    pieces = terms.pieces(10 * terms._FEWEST + 1)
     assert len(pieces) == 3
     stops = list(itertools.chain.from_iterable((p.start, p.stop) for p in pieces))
     assert stops[0] == 0

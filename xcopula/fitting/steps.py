@@ -294,6 +294,8 @@ def fit_together(
     """
     best = best_of(request.ticket)
     best.given = observations, request, tables
+    chosen = [table[0].marginal for table in tables]
+    request.method.check_intervals(observations.sample, chosen, observations.names)
     best.pairs = {i: pair.theta for i, pair in enumerate(pairs, start=1)}
     process, theta = begin_together(observations, request, tables, best.pairs, apart=bool(pairs))
     settled = bool(pairs) or len(tables) == 1

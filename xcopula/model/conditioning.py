@@ -96,6 +96,7 @@ def _with(model: CopulaModel, observations: Observations, since: Since) -> Copul
     _check_memory(model, observations.sample.sizes)
     method = model.method.renumbered(observations.sample.sites_at)
     sample = observations.sample
+    method.check_intervals(sample, model.marginals, model.tasks)
     found = model.uncertainty and model.uncertainty.given(sample)
     # Whoever finds a new value impossible has no share any more; an interval is not one value.
     exact = ~sample.is_interval

@@ -302,6 +302,13 @@ class CopulaModel(Predicting):
             ``std``. Its attribute ``note`` says where these numbers flatter: the parameters were
             fitted to the values that are left out, which tells with few sites, and other times of
             a station are kept.
+
+        Notes
+        -----
+        A value that is known as an interval, or that has a probability of its own such as a zero,
+        is scored by what is known of it: the ``log_score`` is the log of the probability of the
+        interval, the ``crps`` is the integral over what lies outside, and the ``pit`` lies evenly
+        between the probabilities of both limits, by a fixed rule.
         """
         return leave_out(self, variable, buffer, most)
 
