@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 
+from xcopula.fitting import rivals as rivals_module
 from xcopula.fitting.alone import Alone, starting_law
 from xcopula.fitting.rivals import name_of, rivals_of
 from xcopula.fitting.suggestion import suggest
@@ -150,7 +151,7 @@ def test_more_structures_keep_the_directions(sample, tables, fitted):
     assert rival.start.shape == (rival.process.size,)
 
 
-def test_a_kernel_for_each_structure(sample, tables, fitted):
+def test_a_kernel_for_each_structure(sample, tables, fitted, monkeypatch):
     """The best with two structures competes, whatever kernels it has."""
     mixed = Nested((KERNELS["matern52"], KERNELS["matern12"]))
     more = []
@@ -162,12 +163,19 @@ def test_a_kernel_for_each_structure(sample, tables, fitted):
     names = [name_of(r.process) for r in rivals]
     assert names.count("lognormal, matern52 + matern12, 2 structures") == 1
     assert "lognormal, matern32, 2 structures" not in names
-    # Where it was chosen, the other one is its rival: another kernel.
+    # Where all variables have it, it is settled; of one variable the other kernel is a rival.
     two = [[c for c in table if c.structures == 2] for table in more]
-    covariance = Covariance((mixed, mixed), GROUPS, structures=2)
-    rivals = rivals_of(*suggest(covariance, [t[0] for t in two], sample), two, sample)
-    kernels = [r.process.covariance.kernels for r in rivals]
-    assert (KERNELS["matern32"], mixed) in kernels
+    whole = Covariance((mixed, mixed), GROUPS, structures=2)
+    start = suggest(whole, [t[0] for t in two], sample)
+    assert rivals_of(*start, two, sample) == []
+    all_of_them = [[*t, *m] for t, m in zip(two, more, strict=True)]
+    assert len(rivals_of(*start, all_of_them, sample)) == 2
+    monkeypatch.setattr(rivals_module, "_MOST_NESTED", 1)
+    assert len(rivals_of(*start, all_of_them, sample)) == 1
+    only = sample.select([0])
+    single = suggest(Covariance((mixed,), GROUPS, structures=2), two[0][:1], only)
+    (rival,) = rivals_of(*single, two[:1], only)
+    assert name_of(rival.process) == "lognormal, matern32, 2 structures"
 
 
 def test_structures_that_one_variable_has_not_tried_do_not_compete(sample, tables, fitted):

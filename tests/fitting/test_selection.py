@@ -18,9 +18,10 @@ from xcopula.fitting.selection import (
     kernels_to_try,
     laws_to_try,
     select_shared,
+    select_structures,
     shortlist,
 )
-from xcopula.kernels import KERNELS
+from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import (
     GEV,
@@ -137,6 +138,36 @@ class TestMixedKernels:
         found = self.tables(draw(Normal(0.0, 1.0), n=60), structures=2)
         assert [c.kernel.name for c in found].count("matern52 + matern12") == 1
         assert len(found) == len(KERNELS) + 1
+
+
+def test_all_have_a_kernel_for_each_structure_or_none():
+    """By the AIC of all together: kernels that differ at one range cap the correlation there."""
+    mixed = Nested((KERNELS["matern52"], KERNELS["matern12"]))
+
+    def table(one, plain, each):
+        return [
+            replace(candidate("matern12", aic, structures=n), kernel=kernel)
+            for aic, n, kernel in (
+                (one, 1, KERNELS["matern12"]),
+                (plain, 2, KERNELS["matern12"]),
+                (each, 2, mixed),
+            )
+            if aic is not None
+        ]
+
+    def first(*tables):
+        return [(t[0].kernel, t[0].structures) for t in select_structures(list(tables))]
+
+    # The second alone would have one kernel; both together have one for each, or the reverse.
+    assert first(table(10, 8, 1), table(10, 8, 9)) == [(mixed, 2)] * 2
+    assert first(table(10, 8, 7), table(10, 1, 8)) == [(KERNELS["matern12"], 2)] * 2
+    # What was not tried for one is not chosen for the other, and may not tip the structures.
+    assert first(table(10, 11, 1), table(10, 11, None)) == [(KERNELS["matern12"], 1)] * 2
+    # Where a list was given to one, the other chooses for itself.
+    given = [c for c in table(10, 8, 1) if c.kernel == mixed]
+    assert first(given, table(None, 8, 9))[1] == (KERNELS["matern12"], 2)
+    (alone,) = select_structures([table(10, 8, 1)])
+    assert [c.aic for c in alone] == [1, 8, 10]
 
 
 def test_a_skewed_law_wins_on_skewed_data(skewed):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from xcopula.fitting.selection import common_kernel, shortlist
 from xcopula.fitting.suggestion import suggest
-from xcopula.kernels import TaskKernel
+from xcopula.kernels import Nested, TaskKernel
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample
@@ -23,9 +23,10 @@ __all__ = ["Rival", "name_of", "rivals_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# Kernels and structures further behind than this have next to no weight; and so many are looked at.
+# Kernels and structures further behind than this have next to no weight; and so many are looked at,
+# fewer where the first has several structures: its rivals mostly have them too, and take longer.
 _CLOSE = 10.0
-_MOST = 4
+_MOST, _MOST_NESTED = 4, 3
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def rivals_of(
     ]
     if other_coupling and process.covariance.tasks > 1:
         found += _other_couplings(process, theta)
-    return sorted(found, key=lambda rival: rival.behind)[:_MOST]
+    most = _MOST if process.covariance.structures == 1 else _MOST_NESTED
+    return sorted(found, key=lambda rival: rival.behind)[:most]
 
 
 def _other_laws(process: Process, theta: FloatArray, table: list[Candidate]) -> Iterator[Rival]:
@@ -112,6 +114,8 @@ def _other_kernels(
         null = next((c for c in alike if _kind(c) == (best.kernel, candidate.groups)), None)
         if candidate.kernel == best.kernel or null is None or candidate.aic - null.aic > _CLOSE:
             continue
+        if covariance.tasks > 1 and _has_each(candidate.kernel) != _has_each(best.kernel):
+            continue  # all tasks have a kernel for each structure, or none: that is settled
         kernels = (candidate.kernel, *covariance.kernels[1:])
         if covariance.shared:
             kernels = (candidate.kernel,) * covariance.tasks
@@ -123,6 +127,10 @@ def _other_kernels(
 
 def _kind(candidate: Candidate) -> tuple[TaskKernel, tuple[InputGroup, ...]]:
     return candidate.kernel, candidate.groups
+
+
+def _has_each(kernel: TaskKernel) -> bool:
+    return isinstance(kernel, Nested)
 
 
 def _shift(covariance: Covariance, start: FloatArray, to: Candidate, null: Candidate) -> None:

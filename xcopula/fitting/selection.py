@@ -218,21 +218,39 @@ def select_structures(tables: list[list[Candidate]]) -> list[list[Candidate]]:
     the difference in AIC.
     """
     numbers = sorted({c.structures for table in tables for c in table})
-    few = [[c for c in t if c.structures == numbers[0]] for t in tables]
+    by_number = {n: _agreed([[c for c in t if c.structures == n] for t in tables]) for n in numbers}
+    few, chosen = by_number[numbers[0]], numbers[0]
     for number in reversed(numbers[1:]):
-        many = [[c for c in t if c.structures == number] for t in tables]
+        many = by_number[number]
         if all(many):
             gain = sum(f[0].aic - m[0].aic for f, m in zip(few, many, strict=True))
             error = np.sqrt(
                 sum(f[0].error ** 2 + m[0].error ** 2 for f, m in zip(few, many, strict=True))
             )
             if gain > _CLOSE_ERRORS * error:
-                # What was tried with fewer structures stays behind them.
-                return [m + f for f, m in zip(few, many, strict=True)]
-    # So does what was tried with more.
-    return [
-        f + [c for c in t if c.structures != numbers[0]] for f, t in zip(few, tables, strict=True)
-    ]
+                chosen = number
+                break
+    # What was tried with other numbers stays behind, the fewest first.
+    order = [chosen, *(n for n in numbers if n != chosen)]
+    return [[c for n in order for c in by_number[n][i]] for i in range(len(tables))]
+
+
+def _agreed(tables: list[list[Candidate]]) -> list[list[Candidate]]:
+    """Put first the candidates with a kernel for each structure, or those with one for all.
+
+    Whichever are better for all tasks together: where kernels at one range differ, tasks can
+    correlate less there.
+    """
+    plain, nested = (
+        [[c for c in t if isinstance(c.kernel, Nested) == each] for t in tables]
+        for each in (False, True)
+    )
+    if not all(plain):
+        return tables  # nothing was tried, or a list was given
+    kinds = [plain, nested] if all(nested) else [plain]
+    best = min(kinds, key=lambda kind: sum(t[0].aic for t in kind))
+    first = [t[0] for t in best]
+    return [[f, *(c for c in t if c is not f)] for f, t in zip(first, tables, strict=True)]
 
 
 def select_shared(tables: list[list[Candidate]]) -> list[list[Candidate]]:
