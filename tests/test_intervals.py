@@ -378,14 +378,6 @@ def test_methods_without_intervals_refuse_them():
     Full().check_intervals(sample, [Dry(), None], ["a", "b"])
 
 
-@pytest.fixture
-def unchecked(monkeypatch):
-    """Let a law of the tests be flat up to its atom."""
-    for where in ("xcopula.marginals", "xcopula.fitting.steps", "xcopula.fitting.alone"):
-        monkeypatch.setattr(importlib.import_module(where), "check_law", lambda law: None)
-
-
-@pytest.mark.usefixtures("unchecked")
 def test_a_fit_by_a_method_without_intervals_is_refused(data):
     """Before any work: a given law with an atom ends the fit."""
     dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))
@@ -393,7 +385,6 @@ def test_a_fit_by_a_method_without_intervals_is_refused(data):
         xcopula.fit(dry, "a", marginals={"a": Dry()}, method="fitc", kernels="matern32")
 
 
-@pytest.mark.usefixtures("unchecked")
 def test_zeros_of_a_fitted_law(data):
     """A law with an atom is fitted with its zeros, and predicts them exactly."""
     dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))

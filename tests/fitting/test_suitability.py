@@ -242,7 +242,6 @@ class TestWhole:
         assert np.isfinite(found["aic"]).all()
         assert found["aic"].sel(marginal="normal").item() < free["aic"].item()
 
-    @pytest.mark.skip(reason="zeros need the likelihood of intervals: remove with it")
     def test_zeros_as_they_are(self):
         """Laws with zeros are chosen and named; dry places are exactly zero, none is below."""
         ds = field(lambda p: np.where(p < 0.3, 0.0, rain(np.clip((p - 0.3) / 0.7, 1e-9, 1.0))))

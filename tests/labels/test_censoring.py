@@ -95,3 +95,11 @@ def test_arrays_are_thinned_with_the_data():
     assert thinned_censored(given, 3)["b"][1].shape == (1, 2)
     assert thinned_censored(given, None) is given
     assert thinned_censored("auto", 2) == "auto"
+
+
+def test_what_may_make_intervals():
+    """Nothing found, or switched off, leaves numbers."""
+    assert not Rule("off").tells
+    assert not Rule().tells
+    assert Rule("auto", ("Cd_flag",)).tells
+    assert Rule("below", (0.2,)).tells

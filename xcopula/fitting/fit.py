@@ -277,7 +277,10 @@ def fit(
             graph,
             request.uncertainty,
             request.has_candidates,
-            request.numbers,
+            tuple(
+                sure and not variable.censored.tells
+                for sure, variable in zip(request.numbers, variables, strict=True)
+            ),
         )
     fitting = _Fitting(sources, system, request)
     with (

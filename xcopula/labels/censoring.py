@@ -40,6 +40,11 @@ class Rule:
     parts: tuple[Any, ...] = ()
 
     @property
+    def tells(self) -> bool:
+        """Whether it may make intervals of some values: by "auto" only if something was found."""
+        return self.kind != "off" and (self.kind != AUTO or bool(self.parts))
+
+    @property
     def plain(self) -> Rule:
         """The rule as a model keeps it: without arrays."""
         if any(isinstance(part, xr.DataArray) for part in self.parts):

@@ -164,7 +164,7 @@ class _Made:
         """
         rows, matrix = intervals.rows, self.matrix()
         known = np.setdiff1d(np.arange(self.sample.size), rows)
-        covariance = matrix[np.ix_(rows, rows)]
+        covariance = np.tril(matrix[np.ix_(rows, rows)])  # above it is whatever was in memory
         if not known.size:
             return np.zeros(rows.size), covariance
         later = rows[:, None] > known
