@@ -27,10 +27,12 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_neighbours.py", ["effects"], "nats lost"),
         ("bench_scale.py", ["cells"], "variables: 3"),
         ("bench_intervals.py", [], "| neighbours | 200 | 30 % below a limit |"),
+        ("bench_limits.py", [], "| half the limit | 1 |"),
+        ("bench_defaults.py", ["worlds"], "| directional | "),
     ],
     ids=[
         *("promises", "units", "calibration", "coverage", "mixtures", "stations"),
-        *("rules", "fits", "million", "effects", "cells", "intervals"),
+        *("rules", "fits", "million", "effects", "cells", "intervals", "limits", "defaults"),
     ],
 )
 def test_quick(script, stage, expected):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -45,6 +46,17 @@ def test_blocks_scores_every_system(load, tmp_path):
     assert (table["crps"] < table["mae"]).all()
     text = (tmp_path / "blocks.md").read_text(encoding="utf-8")
     assert "Paired differences from *several variables, with elevation*" in text
+
+
+def test_zeros_are_scored_and_mapped(load, tmp_path, capsys):
+    """Both treatments have a row, P(0) a table of reliability, and the map is dry somewhere."""
+    load("zeros").main(["--quick", "--output", str(tmp_path)])
+    assert {path.name for path in tmp_path.iterdir()} == {"zeros.md", "zeros.png"}
+    text = (tmp_path / "zeros.md").read_text(encoding="utf-8")
+    assert "| zeros as they are |" in text
+    assert "How reliable the probability of a dry month is" in text
+    share = re.search(r"exactly zero in (\d+) % of cells", capsys.readouterr().out)
+    assert int(share[1]) > 0
 
 
 def test_blocks_are_squares_that_hold_a_quarter(load):

@@ -111,7 +111,7 @@ def run_system(data: xr.Dataset, split: int, case: str, system: str) -> Row:
         "case": case,
         "system": system,
         **score(model, tests, tests["slump"].values),
-        **_near_zero(model, tests),
+        **near_zero(model, tests),
         "fit_seconds": clock.wall,
         "cpu_seconds": clock.cpu,
         "evaluation_seconds": time_evaluation(model, 5).cpu,
@@ -125,7 +125,7 @@ def run_system(data: xr.Dataset, split: int, case: str, system: str) -> Row:
     }
 
 
-def _near_zero(model: CopulaModel, tests: xr.Dataset) -> Row:
+def near_zero(model: CopulaModel, tests: xr.Dataset) -> Row:
     """Return what the mixes without slump show of a law that does not know about them."""
     posterior, truth = model.posterior(tests), tests["slump"].values
     median = posterior.median().values
