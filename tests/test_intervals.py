@@ -382,17 +382,17 @@ def test_a_fit_by_a_method_without_intervals_is_refused(data):
     """Before any work: a given law with an atom ends the fit."""
     dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))
     with pytest.raises(ValueError, match=r"method='fitc' takes numbers, but the law of 'a'"):
-        xcopula.fit(dry, "a", marginals={"a": Dry()}, method="fitc", kernels="matern32")
+        xcopula.fit(dry, "a", marginals={"a": xcopula.zero_inflated("gamma")}, method="fitc", kernels="matern32")
 
 
 def test_zeros_of_a_fitted_law(data):
     """A law with an atom is fitted with its zeros, and predicts them exactly."""
     dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))
     model = xcopula.fit(
-        dry, "a", marginals={"a": Dry()}, kernels="matern32", restarts=0, uncertainty="plugin"
+        dry, "a", marginals={"a": xcopula.zero_inflated("gamma")}, kernels="matern32", restarts=0, uncertainty="plugin"
     )
     assert model.converged
-    assert model.marginals["a"].dry == pytest.approx(float((dry["a"] == 0.0).mean()), abs=0.2)
+    assert model.marginals["a"].p0 == pytest.approx(float((dry["a"] == 0.0).mean()), abs=0.2)
     grid = xr.Dataset(coords={"x": np.linspace(0.0, 1.0, 8), "y": np.linspace(0.0, 1.0, 8)})
     posterior = model.posterior(grid)
     median, probability = posterior.median().values, posterior.cdf(0.0).values

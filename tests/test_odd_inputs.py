@@ -361,7 +361,7 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
         ([OneNumber()], ValueError, r"of 'a': OneNumber is no law: from_normal returns shape \(\)"),
     ],
     "kernels": [
-        (["zz", "", 5, None, ["se"], True, {"a": "zz"}, {"a": 5}, int], ValueError, "`kernels` of 'a': Unknown kernel .*Choose one of"),
+        (["zz", "", 5, None, True, {"a": "zz"}, {"a": 5}, int], ValueError, "`kernels` of 'a': Unknown kernel .*Choose one of"),
         ([{"zz": "se"}, {5: "se"}], KeyError, r"`kernels` names .*are \['a'\]"),
     ],
     "coupling": [
