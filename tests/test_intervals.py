@@ -382,14 +382,25 @@ def test_a_fit_by_a_method_without_intervals_is_refused(data):
     """Before any work: a given law with an atom ends the fit."""
     dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))
     with pytest.raises(ValueError, match=r"method='fitc' takes numbers, but the law of 'a'"):
-        xcopula.fit(dry, "a", marginals={"a": xcopula.zero_inflated("gamma")}, method="fitc", kernels="matern32")
+        xcopula.fit(
+            dry,
+            "a",
+            marginals={"a": xcopula.zero_inflated("gamma")},
+            method="fitc",
+            kernels="matern32",
+        )
 
 
 def test_zeros_of_a_fitted_law(data):
     """A law with an atom is fitted with its zeros, and predicts them exactly."""
     dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))
     model = xcopula.fit(
-        dry, "a", marginals={"a": xcopula.zero_inflated("gamma")}, kernels="matern32", restarts=0, uncertainty="plugin"
+        dry,
+        "a",
+        marginals={"a": xcopula.zero_inflated("gamma")},
+        kernels="matern32",
+        restarts=0,
+        uncertainty="plugin",
     )
     assert model.converged
     assert model.marginals["a"].p0 == pytest.approx(float((dry["a"] == 0.0).mean()), abs=0.2)
