@@ -162,7 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows.append({**about, **score(model, tests)})
             if seed == 0:
                 target = grid.thin(x=8, y=8) if asked.quick else grid
-                maps[treatment] = model.posterior(target).exceedance(GUIDE).squeeze(drop=True)
+                posterior = model.posterior(target, mask="inside")
+                maps[treatment] = posterior.exceedance(GUIDE).squeeze(drop=True)
                 first = samples
     table = describe(pd.DataFrame(rows))
     draw(maps, first).savefig(asked.output / "map.png", dpi=110)
