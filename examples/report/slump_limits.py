@@ -69,9 +69,9 @@ def describe(table: pd.DataFrame) -> str:
         f"{table['split'].nunique()} splits",
         "of table 3. Means and standard deviations over splits.",
         "",
-        *markdown(heads, rows),
+        markdown(heads, rows),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
