@@ -181,3 +181,11 @@ def cut_off(path: Path, rows: int) -> None:
     """Remove the last rows of a table and leave a part of one, as an interruption might."""
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-rows]) + lines[-rows][:20])
+
+
+def test_slump_with_limits_stays_above_zero(load, tmp_path, slump_file):
+    load("slump_limits").main(["--quick", "--data", str(slump_file), "--output", str(tmp_path)])
+    lines = (tmp_path / "slump_limits.md").read_text(encoding="utf-8").splitlines()
+    cells = [line.split("|") for line in lines if "gamma with zeros" in line]
+    assert len(cells) == 2
+    assert all(row[6].strip().startswith("0.0") for row in cells)
