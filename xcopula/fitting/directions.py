@@ -52,9 +52,10 @@ _LOOKED_AT = 1000
 _STEP = 0.1
 # A fit is worth while if so many nats are promised for each parameter.
 _PROMISED = 0.5
-# So many nats a parameter has to gain. AIC asks for one, and finds a direction in every sixth small
-# sample that has none, which costs a tenth of the score there. With two it is every fiftieth.
-_COST = 2.0
+# A parameter has to gain a nat, as for AIC, and so many more, divided by the number of values. In
+# every sixth sample of 50 values AIC finds a direction that is not there, and that costs a tenth of
+# the score; with two nats it is every fiftieth. In samples of hundreds it does little harm.
+_FEW = 50.0
 # More than chance: so many standard errors of a difference, where terms stand for others.
 _ERRORS = 2.0
 
@@ -380,7 +381,8 @@ def _worth_while(trials: Sequence[_Trial], k: int) -> bool:
     """Tell whether a metric that all variables share gains more than its parameters cost."""
     if any(t.turned is t.null for t in trials):
         return False
-    cost = _COST * trials[0].turned.groups[k].parameters
+    each = 1.0 + _FEW / max(t.alone.sample.size for t in trials)
+    cost = each * trials[0].turned.groups[k].parameters
     if sum(max(t.found.gain, 0.0) for t in trials) <= cost:
         return False
     metrics = [t.metric(k) for t in trials]
