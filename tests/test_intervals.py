@@ -369,7 +369,7 @@ def test_methods_without_intervals_refuse_them():
     sample = reference.censor(numbers)
     for method in (CoKriging(), Sparse("fitc")):
         with pytest.raises(
-            ValueError, match=rf"method='{method.name}' takes numbers, but 8 values of 'a'"
+            ValueError, match=rf"method='{method.name}' takes numbers only, but 8 values of 'a'"
         ):
             method.check_intervals(sample, process.marginals, ["a", "b"])
         with pytest.raises(ValueError, match=r"the law of 'b' gives 0 a probability of its own"):
@@ -381,7 +381,7 @@ def test_methods_without_intervals_refuse_them():
 def test_a_fit_by_a_method_without_intervals_is_refused(data):
     """Before any work: a given law with an atom ends the fit."""
     dry = data.assign(a=np.maximum(data["a"] - 1.2, 0.0))
-    with pytest.raises(ValueError, match=r"method='fitc' takes numbers, but the law of 'a'"):
+    with pytest.raises(ValueError, match=r"method='fitc' takes numbers only, but the law of 'a'"):
         xcopula.fit(
             dry,
             "a",

@@ -113,14 +113,16 @@ class Method(ABC):
             low, high = sample.limits_of(i)
             if law is not None and law.atom is not None:
                 found = f"the law of {name!r} gives {law.atom:g} a probability of its own"
+                instead = "choose another law"
             elif (low < high).any():
                 count = int((low < high).sum())
-                found = f"{count} values of {name!r} are known as intervals only"
+                found = f"{count} values of {name!r} are known as intervals"
+                instead = "pass `censored=None` to take the values as they are stored"
             else:
                 continue
             raise ValueError(
-                f"method={self.name!r} takes numbers, but {found}. Use method='full', "
-                "'transductive' or 'bcm'."
+                f"method={self.name!r} takes numbers only, but {found}. Use method='full', "
+                f"'transductive' or 'bcm', or {instead}."
             )
 
     @property

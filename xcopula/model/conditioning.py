@@ -24,7 +24,7 @@ from xcopula.labels.rows import Rows
 from xcopula.labels.variables import Data
 from xcopula.marginals import check_scores
 from xcopula.model.extremes import warn_of_extreme
-from xcopula.model.intervals import check_method, refuse_outside
+from xcopula.model.intervals import refuse_outside
 from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
 if TYPE_CHECKING:
@@ -131,7 +131,6 @@ def _check_values(model: CopulaModel, rows: Mapping[int, Rows]) -> None:
     for task, own in rows.items():
         lower, upper = own.both_limits
         exact, name = own.take(np.flatnonzero(lower == upper)), model.tasks[task]
-        check_method(model.method, int((lower < upper).sum()), name)
         every = model.marginals[task].at(own.covariates)
         refuse_outside(name, every, (lower, upper), *every.ends())
         if not exact.values.size:

@@ -12,7 +12,7 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal
 from xcopula.methods import Method
 
-__all__ = ["check_intervals", "check_method", "refuse_outside"]
+__all__ = ["check_intervals", "refuse_outside"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -33,23 +33,13 @@ def check_intervals(observations: Observations, method: Method, laws: Sequence[L
     sample = observations.sample
     if sample.limits is None:
         return
+    method.check_intervals(sample, [None] * sample.tasks, observations.names)
     for i, (name, law) in enumerate(zip(observations.names, laws, strict=True)):
         lower, upper = sample.limits_of(i)
-        check_method(method, int((lower < upper).sum()), name)
         if isinstance(law, type) and law.needs in _POSITIVE:
             refuse_outside(name, law, (lower, upper), np.array(0.0), np.array(np.inf))
         elif isinstance(law, Marginal):
             refuse_outside(name, law, (lower, upper), *law.ends())
-
-
-def check_method(method: Method, count: int, name: str) -> None:
-    """Refuse so many values that are known as intervals where a method takes numbers only."""
-    if count and not method.intervals:
-        raise ValueError(
-            f"method={method.name!r} takes numbers only, but {count} values of {name!r} are known "
-            "as intervals. Use method='full' or 'transductive', or pass `censored=None` to take "
-            "the values as they are stored."
-        )
 
 
 def refuse_outside(
