@@ -168,7 +168,7 @@ def table(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     own = change[change["rule"] == NOW]
     old = change[change["rule"] == BEFORE]
     found, texts = [], []
-    for by in ("kind", "sites", "all"):
+    for by in ("kind", *(("sites", "all") if rows["sites"].nunique() > 1 else ())):
         part = means(own, [by])
         before = means(old, [by])["coverage"].map("{:.1f} %".format)
         found.append(part.rename(columns={by: "of"}))
