@@ -28,7 +28,7 @@ from xcopula.marginals.intervals import (
     interval_scores,
     is_interval,
     log_evidence,
-    stand_ins,
+    starting_values,
 )
 
 RNG = np.random.default_rng(2)
@@ -47,7 +47,7 @@ def censor(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     limits[:, above] = [[top], [np.inf]]
     cell = np.floor(y / step)
     limits[:, rounded] = (np.stack([cell, cell + 1.0]) * step)[:, rounded]
-    return np.where(is_interval(limits), stand_ins(y, limits), y), limits
+    return np.where(is_interval(limits), starting_values(y, limits), y), limits
 
 
 FROZEN = {
@@ -198,7 +198,7 @@ def test_without_intervals():
     assert fit_law(Gamma, POSITIVE, limits=both) == Gamma.fit(POSITIVE)
     law = Gamma(2.0, 3.0)
     assert fit_law(law, *censor(POSITIVE)[:1], limits=censor(POSITIVE)[1]) is law
-    assert stand_ins(POSITIVE, both) is POSITIVE
+    assert starting_values(POSITIVE, both) is POSITIVE
 
 
 def test_stand_ins():
@@ -208,7 +208,7 @@ def test_stand_ins():
     values, limits = censor(POSITIVE - 6.0)
     assert ((limits[0] <= values) & (values <= limits[1])).all()
     limits = np.array([[-np.inf, 3.0], [-2.0, np.inf]])
-    assert (np.array([-1, 1]) * (stand_ins(np.zeros(2), limits) - [-2.0, 3.0]) > 0.0).all()
+    assert (np.array([-1, 1]) * (starting_values(np.zeros(2), limits) - [-2.0, 3.0]) > 0.0).all()
 
 
 class TestMessages:
@@ -230,8 +230,8 @@ class TestMessages:
         limits = np.array([[1.0, 200.0], [1.0, 300.0]])
         with pytest.raises(
             SupportError,
-            match=r"'flow': 1 of 1 intervals have no probability under the gev law "
-            r"\(first: 200 to 300\)\. Check the limits",
+            match=r"'flow': 1 of its limits lie outside the support of the gev law, from -inf to "
+            r"9\.66667 \(first: between 200 and 300\)\. Correct the limits",
         ):
             check_limits(GEV(3.0, 2.0, -0.3), limits, "flow")
         check_limits(GEV(3.0, 2.0, 0.3), limits, "flow")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.marginals.base import Marginal, reject_outside
-from xcopula.marginals.intervals import interval_pullback, log_evidence, stand_ins
+from xcopula.marginals.intervals import interval_pullback, log_evidence, starting_values
 from xcopula.marginals.tails import Array
 
 __all__ = ["check_sample", "maximise"]
@@ -122,7 +122,7 @@ def maximise(
     if values.size <= _MANY:
         return start.with_theta(_climb(law, every, iterations, tolerance).theta)
     groups = table[:, 0] if len(start.parts) > 1 else np.zeros(values.size)
-    typical = values if limits is None else stand_ins(values, limits)
+    typical = values if limits is None else starting_values(values, limits)
     rows, weights = _choose_rows(groups, _outwardness(law, typical))
     part = _Objective(values[rows], weights, None if limits is None else limits[:, rows])
     near = _climb(start.at(table[rows]), part, iterations, _NEAR)
@@ -175,7 +175,7 @@ class _Objective:
             values, vectors = np.linalg.eigh(indefinite)
             steep = np.maximum(np.abs(values), _FLAT * np.abs(values).max())
             return np.asarray((vectors * steep) @ vectors.T)
-        known = self.values if self.limits is None else stand_ins(self.values, self.limits)
+        known = self.values if self.limits is None else starting_values(self.values, self.limits)
         scores = widths * law.log_density_gradient(known)
         if self.weights is not None:
             scores *= np.sqrt(self.weights)[:, None]

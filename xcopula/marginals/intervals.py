@@ -19,10 +19,11 @@ __all__ = [
     "interval_scores",
     "is_interval",
     "log_evidence",
-    "stand_ins",
+    "starting_values",
 ]
 
-_SHOWN = 3
+# What classes of laws say that they need, before they have parameters and thus a support.
+_POSITIVE = ("positive values", "non-negative values")
 
 
 def is_interval(limits: Array) -> npt.NDArray[np.bool_]:
@@ -31,11 +32,19 @@ def is_interval(limits: Array) -> npt.NDArray[np.bool_]:
 
 
 def interval_scores(law: Marginal, limits: Array) -> Array:
-    """Return the normal scores (2, n) of limits; an interval from an atom on includes it."""
-    scores = law.to_normal(limits)
+    """Return the normal scores (2, n) of limits; an interval from an atom on includes it.
+
+    An open side stays open, and costs nothing where all are.
+    """
     if law.atom is not None:
-        scores[0] = np.where(limits[0] <= law.atom, -np.inf, scores[0])
-    return scores
+        limits = np.stack([np.where(limits[0] <= law.atom, -np.inf, limits[0]), limits[1]])
+    is_open = np.isinf(limits)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scores = [
+            ends if open_.all() else law.to_normal(ends)
+            for ends, open_ in zip(limits, is_open, strict=True)
+        ]
+    return np.where(is_open, limits, np.stack(scores))
 
 
 def log_evidence(law: Marginal, values: Array, limits: Array) -> Array:
@@ -68,7 +77,7 @@ def _known(law: Marginal, values: Array, unknown: npt.NDArray[np.bool_]) -> Arra
     return np.where(unknown, law.from_normal(np.zeros(values.size)), values)
 
 
-def stand_ins(values: Array, limits: Array) -> Array:
+def starting_values(values: Array, limits: Array) -> Array:
     """Return values with one number for each interval: where a climb starts, and no more.
 
     The middle of an interval; half of an upper limit of positive values; half a standard deviation
@@ -88,21 +97,30 @@ def stand_ins(values: Array, limits: Array) -> Array:
     return np.where(open_, middle, values)
 
 
-def check_limits(law: Marginal, limits: Array, variable: str = "") -> None:
-    """Refuse intervals that a law, bound to their rows, gives no probability.
+def check_limits(law: Marginal | type[Marginal], limits: Array, variable: str = "") -> None:
+    """Refuse intervals that have no probability under a law, bound to their rows or not fitted yet.
 
     Raises
     ------
     SupportError
         It counts them, shows the first, and says what to do.
     """
-    open_ = is_interval(limits)
-    outside = open_ & (log_between(*interval_scores(law, limits)) == -np.inf)
-    if outside.any():
-        first = ", ".join(f"{a:g} to {b:g}" for a, b in limits[:, outside].T[:_SHOWN])
+    if isinstance(law, Marginal):
+        start, stop = law.ends()
+    elif law.needs in _POSITIVE:
+        start, stop = np.zeros(()), np.full((), np.inf)
+    else:
+        return
+    low, high = limits
+    atom = isinstance(law, Marginal) and law.atom is not None
+    below = high < start if atom else high <= start
+    outside = np.flatnonzero(is_interval(limits) & (below | (low >= stop)))
+    if outside.size:
+        k = outside[0]
+        first, last = (float(np.broadcast_to(end, low.shape)[k]) for end in (start, stop))
         prefix = f"Variable {variable!r}: " if variable else ""
         raise SupportError(
-            f"{prefix}{outside.sum()} of {open_.sum()} intervals have no probability under the "
-            f"{law.name} law (first: {first}). Check the limits and their units, or choose a "
-            "marginal with wider support ('normal', 'gev', 't')."
+            f"{prefix}{outside.size} of its limits lie outside the support of the {law.name} law, "
+            f"from {first:g} to {last:g} (first: between {low[k]:g} and {high[k]:g}). Correct the "
+            "limits, or choose a law with wider support ('normal', 'gev', 't', 'parzen')."
         )

@@ -13,7 +13,7 @@ from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal, reject_outside
 from xcopula.marginals.estimation import maximise
 from xcopula.marginals.families import MARGINALS
-from xcopula.marginals.intervals import is_interval, stand_ins
+from xcopula.marginals.intervals import is_interval, starting_values
 from xcopula.marginals.parzen import Parzen
 from xcopula.marginals.tails import Array
 
@@ -278,6 +278,6 @@ def _fit_to_intervals(
             f"below zero (first: {ends[0]:g}). Check the limits and their units, or choose a "
             "marginal with wider support ('normal', 'gev', 't')."
         )
-    known = stand_ins(values, limits)
+    known = starting_values(values, limits)
     start = fit_law(law, known, covariates, labels)
     return maximise(start, known, np.asarray(covariates, np.float64), limits=limits)

@@ -23,8 +23,8 @@ from xcopula.labels.observations import Observations
 from xcopula.labels.rows import Rows
 from xcopula.labels.variables import Data
 from xcopula.marginals import check_scores
+from xcopula.marginals.intervals import check_limits
 from xcopula.model.extremes import warn_of_extreme
-from xcopula.model.intervals import refuse_outside
 from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _check_values(model: CopulaModel, rows: Mapping[int, Rows]) -> None:
         lower, upper = own.both_limits
         exact, name = own.take(np.flatnonzero(lower == upper)), model.tasks[task]
         every = model.marginals[task].at(own.covariates)
-        refuse_outside(name, every, (lower, upper), *every.ends())
+        check_limits(every, own.both_limits, name)
         if not exact.values.size:
             continue
         law = model.marginals[task].at(exact.covariates)

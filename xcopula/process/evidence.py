@@ -23,7 +23,7 @@ import numpy.typing as npt
 from xcopula.kernels.covariance import Contraction
 from xcopula.marginals.base import Marginal
 from xcopula.process.copula import Process
-from xcopula.process.intervals import Intervals, StandIns, Truncated, truncate
+from xcopula.process.intervals import Intervals, StandIns, TruncatedNormal, truncate
 from xcopula.process.sample import Moments, Sample
 
 __all__ = ["Evidence"]
@@ -128,7 +128,7 @@ class Evidence:
             out[self.intervals.rows] = law.log_mass + 0.5 * (np.log(total) + off)
         return out
 
-    def _settled(self) -> tuple[Truncated, StandIns, Moments]:
+    def _settled(self) -> tuple[TruncatedNormal, StandIns, Moments]:
         assert self.intervals is not None
         assert self.stand_ins is not None
         assert self.cavity is not None

@@ -23,13 +23,14 @@ from scipy.special import ndtr
 
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.marginals.base import Marginal
+from xcopula.marginals.intervals import interval_scores, is_interval
 from xcopula.process.sample import Moments, Sample
 
 __all__ = [
     "Held",
     "Intervals",
     "StandIns",
-    "Truncated",
+    "TruncatedNormal",
     "known_as_intervals",
     "settle",
     "truncate",
@@ -53,7 +54,7 @@ _LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
 _SETTLED, _NEARLY, _ROUNDS, _MEMORY = 1e-9, 1e-6, 150, 4
 
 
-class Truncated(NamedTuple):
+class TruncatedNormal(NamedTuple):
     """Normal laws between limits, each number (c,).
 
     Attributes
@@ -79,7 +80,7 @@ class Truncated(NamedTuple):
     by_high: FloatArray
 
 
-def truncate(moments: Moments, low: FloatArray, high: FloatArray) -> Truncated:
+def truncate(moments: Moments, low: FloatArray, high: FloatArray) -> TruncatedNormal:
     """Return normal laws with these moments between limits (c,), right in far tails too."""
     scale = np.sqrt(moments.variance)
     a, b = (low - moments.mean) / scale, (high - moments.mean) / scale
@@ -95,7 +96,7 @@ def truncate(moments: Moments, low: FloatArray, high: FloatArray) -> Truncated:
     with np.errstate(under="ignore"):
         by_a, by_b = (np.exp(-0.5 * x * x - _LOG_ROOT - log_mass) / scale for x in (a, b))
     shift = scale * np.where(flip, -mean, mean)
-    return Truncated(
+    return TruncatedNormal(
         log_mass,
         moments.mean + shift,
         moments.variance * left,
@@ -163,15 +164,14 @@ class Intervals:
         parts = []
         for i, law in enumerate(laws):
             start, values = sample.offsets[i], sample.values[sample.task(i)]
-            low, high = sample.limits_of(i)
-            inside = low < high
+            limits = sample.limits_of(i)
+            inside = is_interval(limits)
             if law.atom is not None:
                 inside = inside | (values == law.atom)
-                low = np.where(low <= law.atom, -np.inf, low)
             rows = np.flatnonzero(inside)
-            ends = np.stack([low[rows], high[rows]])
-            scores = [_scores(law, values, inside, end) for end in (low, high)]
-            parts.append((rows + start, ends, *(z[rows] for z in scores)))
+            # A law that varies takes all rows at once; numbers are not asked for.
+            scores = interval_scores(law, np.where(inside, limits, [[-np.inf], [np.inf]]))
+            parts.append((rows + start, limits[:, rows], *scores[:, rows]))
         rows, ends, low, high = (np.concatenate(p, axis=-1) for p in zip(*parts, strict=True))
         return cls(rows, ends, low, high) if rows.size else None
 
@@ -205,18 +205,6 @@ def typical_scores(laws: Sequence[Marginal], sample: Sample) -> FloatArray:
     return scores
 
 
-def _scores(
-    law: Marginal, values: FloatArray, inside: npt.NDArray[np.bool_], ends: FloatArray
-) -> FloatArray:
-    """Return the normal scores of the limits of some values; an open side stays open."""
-    closed = inside & np.isfinite(ends)
-    if not closed.any():
-        return ends
-    # A law that varies takes all rows at once.
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.where(closed, law.to_normal(np.where(closed, ends, values)), ends)
-
-
 class StandIns(NamedTuple):
     """Normal data in the place of intervals, each (c,).
 
@@ -237,7 +225,7 @@ class StandIns(NamedTuple):
         return cls(np.full(size, _LEAST), np.zeros(size))
 
     @classmethod
-    def of(cls, cavity: Moments, law: Truncated) -> StandIns:
+    def of(cls, cavity: Moments, law: TruncatedNormal) -> StandIns:
         """Return what takes each cavity to the moments of the truncated law."""
         pull = (cavity.mean * law.gain + law.shift) / law.variance
         return cls(law.gain / law.variance, pull)._within()

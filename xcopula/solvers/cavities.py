@@ -28,8 +28,6 @@ __all__ = ["fill_in"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# How many neighbours a cavity has for each that a term has; they lie on all sides.
-_WIDER = 1.0
 # The variance of a cavity that is known: numbers stand at its place.
 _LEAST = 1e-12
 
@@ -105,7 +103,8 @@ def _around(structure: Connected, rows: IntArray) -> list[_Around]:
     """Return the values around intervals, found once for a structure."""
     if "around" not in structure.kept:
         sample = structure.sample
-        most = min(int(np.ceil(_WIDER * structure.most)), sample.size - 1)
+        # As many as a term has, but on all sides.
+        most = min(structure.most, sample.size - 1)
         search = search_of(structure.process, structure.theta, sample, most)
         found = []
         for task in range(sample.tasks):
