@@ -41,7 +41,7 @@ WITHOUT_STATE = {
     # on the way to a model: gone when it is there
     "xcopula.process.intervals.Intervals": "limits as scores, at each evaluation anew",
     "xcopula.process.intervals.StandIns": "found anew when a process is conditioned",
-    "xcopula.process.intervals.Truncated": "what follows from moments and limits",
+    "xcopula.process.intervals.TruncatedNormal": "what follows from moments and limits",
     "xcopula.process.bounded.Bounded": "a law between limits, while it is asked for",
     "xcopula.process.bounded.Limits": "limits as scores, of a prediction that meets intervals",
     "xcopula.solvers.cavities._Around": "the values around intervals, found once",

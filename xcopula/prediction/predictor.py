@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy.typing as npt
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable, to_targets
 from xcopula.marginals import Marginal
+from xcopula.methods.joint import Origin, is_joint, joint
 from xcopula.process import NORMAL, Moments, Predictive, Sites, Spread, Student
 from xcopula.process.bounded import Limits
-from xcopula.solvers import Conditioned
+from xcopula.solvers import Conditioned, Gaussian
 
 __all__ = ["Component", "Predictor", "mixed"]
 
@@ -28,6 +30,8 @@ class Component:
     Attributes
     ----------
     conditioned : Conditioned
+    origin : Origin
+        What it was conditioned from.
     laws : tuple of Marginal
         Of each variable, at the parameters of the component.
     weight : float
@@ -39,6 +43,7 @@ class Component:
     """
 
     conditioned: Conditioned
+    origin: Origin
     laws: tuple[Marginal, ...]
     weight: float = 1.0
     students: tuple[Student, ...] = ()
@@ -47,6 +52,20 @@ class Component:
     def spread(self, task: int) -> Spread:
         """Return the law of the errors of a variable, in units of their deviation."""
         return self.students[task].spread if self.students else NORMAL
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether its predictions are those of one Gaussian model of all variables."""
+        return is_joint(self.conditioned, len(self.laws))
+
+    @functools.cached_property
+    def joint(self) -> Gaussian:
+        """The one Gaussian model of all variables that its parameters define."""
+        return joint(self.conditioned, self.origin)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What follows from the rest is made anew where it is needed.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def mixed(

@@ -64,6 +64,7 @@ class LeavesOut(Protocol):
         """
 
 
+@runtime_checkable
 class Gaussian(Conditioned, LeavesOut, Protocol):
     """One Gaussian sample, conditioned by a solver: the means of other methods build on it."""
 
