@@ -19,8 +19,8 @@ def world(tasks: int, solver=None, method=None):
     covariance = Covariance((KERNELS["matern32"],) * tasks, (InputGroup(2),))
     process = Process(covariance, (MARGINALS["normal"](0.0, 1.0),) * tasks)
     sample = Sample.of(
-        [rng.uniform(-0.5, 0.5, (12 + i, 2)) for i in range(tasks)],
-        [rng.normal(size=12 + i) for i in range(tasks)],
+        [rng.uniform(-0.5, 0.5, (16 + i, 2)) for i in range(tasks)],
+        [rng.normal(size=16 + i) for i in range(tasks)],
     )
     theta = process.join(rng.normal(size=covariance.size) * 0.4 - 0.5)
     origin = Origin(process, theta, sample, solver or Exact())
