@@ -114,6 +114,8 @@ WITHOUT_STATE = {
     "xcopula.prediction.simulation.Realizations": "draws at the data, made anew of a seed",
     "xcopula.prediction.simulation._Some": "those of one component, while cells are drawn",
     "xcopula.process.paths.Waves": "one realization, made anew of a seed",
+    "xcopula.process.paths.Prior": "what draws need of a covariance at its parameters",
+    "xcopula.process.paths._Structure": "a structure of it",
     "xcopula.prediction.posterior.Posterior": "a prediction",
     "xcopula.prediction.target.Cells": "the cells of a target",
     # of cross-validation, which keeps no model

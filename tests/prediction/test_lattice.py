@@ -54,6 +54,12 @@ BLOCKS = {
         [X[:, None, None], Y[None, None, :], T[None, :, None]],
         2,
     ),
+    "one parallel in time": (
+        (GLOBE, TIME),
+        [(3,), (1,)],
+        [X[:, None, None], Y[None, None, :1], T[None, :, None]],
+        2,
+    ),
     "one date": ((GLOBE, TIME), [(3,), (1,)], [X[:, None], Y[None, :], T[:1, None]], 1),
     "season": ((PLANE, YEAR), [TURNED, (2,)], [X[:5, None], Y[:, None], T[None, :]], 2),
     "both dates of one dim": (

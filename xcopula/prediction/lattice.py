@@ -86,17 +86,16 @@ def find_lattice(
         Of each axis of the system, with all axes of the block: of length one where it is constant.
     shape : tuple of int
     """
-    varying = [{k for k, n in enumerate(c.shape) if n > 1} for c in coordinates]
-    bundles = _bundles(system, varying, len(shape))
+    needed = _needed(system, [{k for k, n in enumerate(c.shape) if n > 1} for c in coordinates])
+    bundles = _bundles(needed, len(shape))
     if len(bundles) < 2:
         return None
     sides = _sides(bundles, shape)
     both = []
     for k, side in enumerate(sides):
-        own = [math.prod(shape[a] for a in side)]
-        numbers = np.zeros((len(coordinates), *own))
+        numbers = np.zeros((len(coordinates), math.prod(shape[a] for a in side)))
         # What does not vary at all belongs to the first side.
-        here = [bool(v & set(side)) or (not v and k == 0) for v in varying]
+        here = [bool(own & set(side)) or (not own and k == 0) for own in needed]
         for row, c, mine in zip(numbers, coordinates, here, strict=True):
             if mine:
                 whole = [n if a in side else 1 for a, n in enumerate(shape)]
@@ -110,19 +109,26 @@ def _others(side: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:
     return [a for a in range(len(shape)) if a not in side]
 
 
-def _bundles(
-    system: CoordinateSystem, varying: Sequence[set[int]], axes: int
-) -> list[tuple[int, ...]]:
-    """Return axes of the block in bundles that no input needs two of."""
-    bundles = [{a} for a in range(axes)]
+def _needed(system: CoordinateSystem, varying: Sequence[set[int]]) -> list[set[int]]:
+    """Return, for each coordinate, the axes of the block that its columns vary with.
+
+    A plane has a column for each coordinate; a point on the globe depends on both, also where one
+    of them is constant.
+    """
+    needed: list[set[int]] = []
     start = 0
     for group in system.groups:
         own = varying[start : (start := start + len(group.axes))]
-        # A plane has a column for each axis; a point on the globe depends on both.
-        for needed in own if group.separable else [set().union(*own)]:
-            if needed:
-                joined = set().union(*(b for b in bundles if b & needed))
-                bundles = [*(b for b in bundles if not b & needed), joined]
+        needed += own if group.separable else [set().union(*own)] * len(own)
+    return needed
+
+
+def _bundles(needed: Sequence[set[int]], axes: int) -> list[tuple[int, ...]]:
+    """Return axes of the block in bundles that no input needs two of."""
+    bundles = [{a} for a in range(axes)]
+    for own in filter(None, needed):
+        joined = set().union(*(b for b in bundles if b & own))
+        bundles = [*(b for b in bundles if not b & own), joined]
     return [tuple(sorted(b)) for b in bundles]
 
 
