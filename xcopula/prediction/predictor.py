@@ -17,7 +17,7 @@ from xcopula.methods.joint import Origin, is_joint, joint
 from xcopula.process import NORMAL, Moments, Predictive, Sites, Spread, Student
 from xcopula.process.bounded import Limits
 from xcopula.process.paths import Prior
-from xcopula.solvers import Conditioned, Gaussian
+from xcopula.solvers import Conditioned, Gaussian, Joint
 
 __all__ = ["Component", "Predictor", "mixed"]
 
@@ -219,6 +219,22 @@ class Predictor:
             means.append(own.mean)
             ratios.append(np.sqrt(own.variance / np.where(total > 0.0, total, np.inf)))
         return np.stack([*means, *ratios])
+
+    def correlation(
+        self, numbers: Sequence[FloatArray], task: tuple[int, int], nugget: bool
+    ) -> FloatArray:
+        """Return the latent correlation (k, m) of two variables at coordinates, given the data."""
+        targets = to_targets(self.coordinates, self.sites, numbers)
+        found = []
+        for component in self.components:
+            assert isinstance(component.joint, Joint)
+            found.append(component.joint.correlation(targets, task, nugget=nugget))
+        return np.stack(found)
+
+    @property
+    def has_correlations(self) -> bool:
+        """Whether the joint law of several variables is known in closed form."""
+        return all(isinstance(c.joint, Joint) for c in self.components)
 
     def information(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds at coordinates, each (m,)."""

@@ -108,6 +108,11 @@ class Joint(Gaussian, Protocol):
     ) -> FloatArray:
         """Return the prior covariance (m, k) of a task at targets and at other points."""
 
+    def correlation(
+        self, targets: Targets, tasks: tuple[int, int], *, nugget: bool = True
+    ) -> FloatArray:
+        """Return the correlation (m,) of two tasks at targets given the data; 0 where known."""
+
 
 class Solver(Protocol):
     """How one Gaussian sample is evaluated and conditioned: a frozen object with its own options.
