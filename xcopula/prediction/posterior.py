@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arguments import check_integer
 from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.prediction.levels import check_levels
+from xcopula.prediction.sampling import draw
 from xcopula.prediction.telling import telling
 from xcopula.prediction.thresholds import Threshold, check_field, check_thresholds
 from xcopula.process import Predictive
@@ -31,7 +33,7 @@ __all__ = ["Posterior"]
 FloatArray = npt.NDArray[np.float64]
 
 _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
-_MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean"}
+_MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean", "frame": "latent mean"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,6 +71,8 @@ class Posterior:
         Whether it is one process with normal errors: parameters are taken for certain.
     bounded : bool, optional
         Whether observations of the variable are known as intervals; None if not known yet.
+    data : int
+        Number of observations of the model; 0 if not known yet.
     """
 
     tasks: tuple[str, ...]
@@ -82,6 +86,7 @@ class Posterior:
     components: int | None = 1
     plain: bool = True
     bounded: bool | None = False
+    data: int = 0
 
     @cached_property
     def moments(self) -> Any:
@@ -97,6 +102,11 @@ class Posterior:
     def _mean(self) -> Any:
         """Latent mean (1, ...) alone."""
         return self._evaluate("mean", 1)
+
+    @cached_property
+    def _frame(self) -> Any:
+        """Where draws lie around: see :meth:`Predictor.frame`."""
+        return self._evaluate("frame", 2 * self.components if self.components else None)
 
     def _evaluate(self, quantity: str, rows: int | None) -> Any:
         """Evaluate a quantity of the latent process on all cells."""
@@ -240,6 +250,42 @@ class Posterior:
         if "standard_name" in attrs:  # CF's modifier for the uncertainty of a quantity
             attrs["standard_name"] = f"{attrs['standard_name']} standard_error"
         return self._named(self._apply(Predictive.std), "std", attrs)
+
+    def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> xr.DataArray:
+        """Draw realizations of the variable, on a first dim ``realization``.
+
+        Each is one function of place and time: on every grid, in any chunks and in any order, the
+        same realization has the same value at the same place. It follows the correlations of the
+        model and the laws of the variable, and goes through the data. Posteriors of other variables
+        of the model draw what belongs to it.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        seed : int
+            Other seeds have other realizations.
+        start : int
+            Number of the first: ``sample(5, start=10)`` are the last of ``sample(15)``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a number is no integer, or negative; if a kernel of your own tells no spectrum.
+        """
+        n = check_integer("n", n, least=1)
+        seed, start = check_integer("seed", seed), check_integer("start", start)
+        with self._told("draws") as tell:
+            found = (self.query, self.predictor, self._frame, self.data)
+            values = draw(*found, n, seed=seed, start=start, tell=tell)
+        numbers = xr.Variable("realization", np.arange(start, start + n), {"seed": seed})
+        return xr.DataArray(
+            values,
+            dims=("realization", *self.dims),
+            coords=self.coords,
+            name=self.name,
+            attrs=self._value_attrs(),
+        ).assign_coords(realization=numbers)
 
     def information(self) -> xr.DataArray:
         """Return what each secondary adds in each cell, on a first dim ``secondary``.

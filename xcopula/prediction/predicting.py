@@ -55,6 +55,10 @@ class Predicting:
         def mixture(self) -> tuple[int | None, bool]:
             """Number of components, None if not known yet; whether it is one with normal errors."""
 
+        @property
+        def size(self) -> int:
+            """Number of observations; 0 if not known yet."""
+
         def bounded(self, task: int) -> bool | None:
             """Tell whether values of a variable are known as intervals; None if not known yet."""
 
@@ -265,6 +269,7 @@ class _Asked:
             components=components,
             plain=plain,
             bounded=bounded,
+            data=model.size,
         )
 
     def _predictor(self, progress: Progress | Run) -> Predictor | None:

@@ -59,6 +59,12 @@ class Component:
         return is_joint(self.conditioned, len(self.laws))
 
     @functools.cached_property
+    def nugget(self) -> FloatArray:
+        """Covariance (t, t) of the nugget between variables."""
+        covariance = self.origin.process.covariance
+        return np.asarray(covariance.matrices(self.origin.theta[: covariance.size])[-1])
+
+    @functools.cached_property
     def joint(self) -> Gaussian:
         """The one Gaussian model of all variables that its parameters define."""
         return joint(self.conditioned, self.origin)
@@ -142,13 +148,22 @@ class Predictor:
         values : sequence of ndarray (m,)
             The fields of its law there.
         """
-        fields = self.variables[task].fields
-        columns = [f.encode(v) for f, v in zip(fields, values, strict=True)]
-        rows = np.column_stack(columns) if fields else None
+        rows = self._rows(task, values)
         count = len(self.components)
         stds = moments[count : 2 * count] if len(moments) > 1 else np.zeros_like(moments)
         limits = moments[2 * count :].reshape(2, count, -1) if len(moments) > 2 * count else None
         return _predictive(self.components, task, moments[:count], stds, rows, limits)
+
+    def law(self, component: int, task: int, values: Sequence[npt.NDArray[Any]]) -> Marginal:
+        """Return the law of a variable in a component, at cells with these fields, each (m,)."""
+        law, rows = self.components[component].laws[task], self._rows(task, values)
+        return law if rows is None else law.at(rows)
+
+    def _rows(self, task: int, values: Sequence[npt.NDArray[Any]]) -> FloatArray | None:
+        """Return what the law of a variable varies with, (m, c); None if it does not."""
+        fields = self.variables[task].fields
+        columns = [f.encode(v) for f, v in zip(fields, values, strict=True)]
+        return np.column_stack(columns) if fields else None
 
     def bounds(self, task: int, nugget: bool) -> bool:
         """Tell whether a variable has sites where an observation is known as an interval."""
@@ -156,9 +171,10 @@ class Predictor:
             c.limits is not None and c.limits.holds(task) for c in self.components
         )
 
-    def rows(self, task: int, nugget: bool) -> int:
-        """Return how many numbers of a cell :meth:`latent` returns."""
-        return (4 if self.bounds(task, nugget) else 2) * len(self.components)
+    def rows(self, quantity: str, task: int, nugget: bool) -> int:
+        """Return how many numbers of a cell :meth:`latent` or :meth:`frame` returns."""
+        bounded = quantity == "latent" and self.bounds(task, nugget)
+        return (4 if bounded else 2) * len(self.components)
 
     def latent(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return latent means and standard deviations (2 k, m) at coordinates, each (m,).
@@ -182,6 +198,26 @@ class Predictor:
         (only,) = self._conditioned()
         mean: FloatArray = only.mean(targets, task=task, nugget=nugget)
         return mean[None]
+
+    def frame(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
+        """Return what draws need at coordinates: means, and what deviations are multiplied by.
+
+        The latter (of (2 k, m) in all, means first) is the deviation of the component in units of
+        that of the joint process.
+        """
+        targets = to_targets(self.coordinates, self.sites, numbers)
+        asked: dict[str, Any] = {"task": task, "nugget": nugget}
+        means, ratios = [], []
+        for component in self.components:
+            if component.is_joint:
+                means.append(component.conditioned.mean(targets, **asked))
+                ratios.append(np.ones(targets.size))
+                continue
+            own = component.conditioned.moments(targets, **asked)
+            total = component.joint.moments(targets, **asked).variance
+            means.append(own.mean)
+            ratios.append(np.sqrt(own.variance / np.where(total > 0.0, total, np.inf)))
+        return np.stack([*means, *ratios])
 
     def information(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds at coordinates, each (m,)."""
