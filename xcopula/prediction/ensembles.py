@@ -17,15 +17,13 @@ import xarray as xr
 
 from xcopula.arguments import check_integer
 from xcopula.prediction.levels import check_levels
+from xcopula.prediction.sampling import drawn_together
 from xcopula.process.ensemble import count_statistics, summarise
 from xcopula.warn import shown
 
 __all__ = ["Drawn", "Ensemble"]
 
 FloatArray = npt.NDArray[np.float64]
-
-# So many numbers of draws are held at a time, 128 MiB.
-_HELD = 2**24
 
 
 class Drawn(Protocol):
@@ -38,6 +36,10 @@ class Drawn(Protocol):
     @property
     def sizes(self) -> dict[Hashable, int]:
         """Number of cells along each dim."""
+
+    @property
+    def data(self) -> int:
+        """Number of observations."""
 
     def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> xr.DataArray:
         """Return draws on a first dim ``realization``, from number ``start`` on."""
@@ -123,9 +125,7 @@ class Ensemble:
                 statistics[name] = statistics[name].where(~endless)
         return self._labelled(statistics, attrs)
 
-    def _labelled(
-        self, statistics: dict[str, xr.DataArray], attrs: dict[str, Any]
-    ) -> xr.Dataset:
+    def _labelled(self, statistics: dict[str, xr.DataArray], attrs: dict[str, Any]) -> xr.Dataset:
         """Return statistics as a Dataset that says how many draws they are of."""
         titles = {
             "mean": "mean",
@@ -142,9 +142,9 @@ class Ensemble:
                 attrs | ({"long_name": title} if title else {"long_name": titles[name]})
             )
         level = ("quantile", list(self.levels), {"long_name": "quantile level", "units": "1"})
-        return xr.Dataset(
-            result, attrs={"realizations": self.n, "seed": self.seed}
-        ).assign_coords(quantile=level)
+        return xr.Dataset(result, attrs={"realizations": self.n, "seed": self.seed}).assign_coords(
+            quantile=level
+        )
 
     def _values(
         self,
@@ -154,7 +154,7 @@ class Ensemble:
     ) -> xr.DataArray:
         """Return the function of all draws: those in memory come in batches."""
         cells = math.prod(posterior.sizes.values())
-        batch = self.n if posterior.lazy else min(max(_HELD // max(cells, 1), 1), self.n)
+        batch = self.n if posterior.lazy else drawn_together(cells, posterior.data)
         parts = []
         for start in range(0, self.n, batch):
             size = min(batch, self.n - start)

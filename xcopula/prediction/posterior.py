@@ -15,6 +15,7 @@ import xarray as xr
 from xcopula.arguments import check_integer
 from xcopula.methods import Method
 from xcopula.prediction import blocks
+from xcopula.prediction.functionals import Functionals
 from xcopula.prediction.levels import check_levels
 from xcopula.prediction.sampling import draw
 from xcopula.prediction.telling import telling
@@ -37,7 +38,7 @@ _MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean", "frame
 
 
 @dataclass(frozen=True, repr=False)
-class Posterior:
+class Posterior(Functionals):
     """What a model knows about one variable on a target: a distribution in every cell.
 
     It is lazy if the target is chunked. Every method then returns dask-backed arrays. In memory,

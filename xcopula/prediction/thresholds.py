@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from xcopula.prediction.levels import numbers_of
 from xcopula.prediction.target import check_cells
 from xcopula.warn import shown
 
-__all__ = ["Threshold", "check_field", "check_on_cells", "check_thresholds"]
+__all__ = ["Limit", "Threshold", "check_field", "check_on_cells", "check_thresholds"]
 
 FloatArray = npt.NDArray[np.float64]
 Threshold = float | Sequence[float] | FloatArray | xr.DataArray
@@ -93,3 +94,61 @@ def _factor(threshold: xr.DataArray, variable: str, own: str) -> float:
             "it, or correct its `units` attribute."
         )
     return factor
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """One threshold that draws are compared with, in the variable's units.
+
+    Attributes
+    ----------
+    value : float or DataArray
+        A number, or one for each cell; cells where that is NaN do not count.
+    units : str
+    """
+
+    value: float | xr.DataArray
+    units: str
+
+    @classmethod
+    def of(
+        cls,
+        threshold: Any,
+        variable: str,
+        units: str,
+        sizes: Mapping[Hashable, int],
+        labels: Mapping[Hashable, Any],
+    ) -> Self:
+        """Check a threshold.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no number, nor one of each cell, or has other units.
+        """
+        if isinstance(threshold, xr.DataArray) and threshold.dims:
+            field = check_field(threshold, variable, units, sizes, labels)
+            return cls(field.drop_vars(list(field.coords)), units)
+        number = check_thresholds(threshold, variable, units)
+        if number.ndim:
+            raise ValueError(
+                f"`threshold` must be one number, or a DataArray on dims of the target, found "
+                f"{shown(threshold)}. Ask for one after the other; equal seeds have equal draws."
+            )
+        return cls(float(number), units)
+
+    def above(self, draws: xr.DataArray) -> xr.DataArray:
+        """Return 1 where draws are above the limit, else 0; NaN where either is not known."""
+        if not isinstance(self.value, xr.DataArray):
+            return (draws > self.value).where(draws.notnull())
+        own = self.value
+        if draws.chunks is not None:
+            own = own.chunk({d: draws.chunksizes[d] for d in own.dims})
+        return (draws > own).where(draws.notnull() & own.notnull())
+
+    def label(self, result: xr.Dataset) -> xr.Dataset:
+        """Return a result with the limit as a coordinate, if it is a number."""
+        if isinstance(self.value, xr.DataArray):
+            return result
+        attrs = {"units": self.units} if self.units else {}
+        return result.assign_coords(threshold=((), self.value, attrs))

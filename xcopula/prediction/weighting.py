@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.labels.areas import cell_widths
+from xcopula.labels.areas import cell_widths, space_dims
 from xcopula.labels.coordinates.units import units_of
 from xcopula.prediction.thresholds import check_on_cells
 from xcopula.warn import shown
 
-__all__ = ["Weighting", "check_regions", "check_weights", "find_areas"]
+__all__ = ["Weighting", "add_up", "check_regions", "check_weights", "find_weighting"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,6 +36,8 @@ class Weighting:
         The dims that are summed over.
     factors : tuple of DataArray
         On dims of the target; a cell's weight is their product, one without any.
+    units : str
+        Of the weights.
     codes : DataArray, optional
         On the summed dims: the number of the region of each cell.
     labels : DataArray, optional
@@ -44,6 +46,7 @@ class Weighting:
 
     dims: tuple[Hashable, ...]
     factors: tuple[xr.DataArray, ...] = ()
+    units: str = ""
     codes: xr.DataArray | None = None
     labels: xr.DataArray | None = None
 
@@ -83,6 +86,12 @@ class Weighting:
         if self.labels is None:
             return total, weight
         return total.assign_coords(region=self.labels), weight.assign_coords(region=self.labels)
+
+    def mean(self, values: xr.DataArray) -> xr.DataArray:
+        """Return the weighted mean of values; NaN where no cell counts."""
+        total, weight = self.sums(values)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return total / weight
 
 
 def _add_up_blocks(
@@ -157,23 +166,56 @@ def add_up(
     return out.reshape(2, *kept, *(1,) * summed, count)
 
 
-def _by_region(
-    values: FloatArray, codes: npt.NDArray[np.intp] | None, count: int
-) -> FloatArray | np.float64:
+def _by_region(values: FloatArray, codes: npt.NDArray[np.intp] | None, count: int) -> FloatArray:
     if codes is None:
-        return values.sum()
-    return np.bincount(codes, weights=values, minlength=count)
+        return np.asarray(values.sum())
+    return np.asarray(np.bincount(codes, weights=values, minlength=count), np.float64)
 
 
-def find_areas(
-    coords: xr.Coordinates, dims: Sequence[Hashable]
-) -> tuple[tuple[xr.DataArray, ...], str] | None:
-    """Return the factors of the areas of cells, and their units; None where there are none."""
-    widths = cell_widths(coords, dims)
-    if widths is None:
-        return None
-    units = units_of(widths[0])
-    return widths, f"{units}2" if units else ""
+def find_weighting(
+    weights: Any,
+    regions: Any,
+    sizes: Mapping[Hashable, int],
+    coords: xr.Coordinates,
+    mask: xr.DataArray,
+) -> Weighting:
+    """Return how the cells of a target are added up over space.
+
+    Parameters
+    ----------
+    weights : DataArray, optional
+        None for the areas of cells; where these are not known, there are no factors.
+    regions : DataArray, optional
+    sizes, coords : mapping
+        Of the target.
+    mask : DataArray
+        Which cells count.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If weights or regions cannot be used, or there are no dims of space.
+    """
+    dims = space_dims(coords, tuple(sizes))
+    if not dims:
+        raise ValueError(
+            f"The target must have dims of space, found {[str(d) for d in sizes]}. Use `reduce` "
+            "for other dims."
+        )
+    factors: tuple[xr.DataArray, ...] = ()
+    if weights is not None:
+        factors, units = (check_weights(weights, sizes, coords, mask),), units_of(weights)
+    else:
+        factors = cell_widths(coords, tuple(sizes)) or ()
+        units = "".join(f"{units_of(f)}2" for f in factors[:1] if units_of(f))
+    if regions is None:
+        return Weighting(dims, factors, units)
+    if "region" in sizes and "region" not in dims:
+        raise ValueError(
+            "The target has a dim 'region', which results by region need for themselves. Rename "
+            "it, as in `target.rename(region='part')`."
+        )
+    return Weighting(dims, factors, units, *check_regions(regions, sizes, coords, mask, dims))
 
 
 def check_weights(
@@ -247,10 +289,10 @@ def check_regions(
         If they have other dims, sizes or labels, are lazy, or missing in a cell that counts.
     """
     if not isinstance(regions, xr.DataArray) or regions.dtype.kind not in "biufUSO":
-        found = f"dtype {regions.dtype}" if isinstance(regions, xr.DataArray) else shown(regions)
+        kind = f"dtype {regions.dtype}" if isinstance(regions, xr.DataArray) else shown(regions)
         raise TypeError(
             "`regions` must be a DataArray of labels, names or integers, on dims of the target, "
-            f"found {found}."
+            f"found {kind}."
         )
     check_on_cells("`regions`", regions, sizes, labels)
     beyond = [str(d) for d in regions.dims if d not in dims]
