@@ -110,6 +110,10 @@ WITHOUT_STATE = {
     "xcopula.model.lazy.LazyModel": "a graph: nothing is fitted yet",
     "xcopula.model.notation.Place": "where an array of a file stands",
     "xcopula.prediction.blocks.Query": "what is asked of a target",
+    "xcopula.prediction.lattice.Lattice": "the cells of a block, as a product",
+    "xcopula.prediction.simulation.Realizations": "draws at the data, made anew of a seed",
+    "xcopula.prediction.simulation._Some": "those of one component, while cells are drawn",
+    "xcopula.process.paths.Waves": "one realization, made anew of a seed",
     "xcopula.prediction.posterior.Posterior": "a prediction",
     "xcopula.prediction.target.Cells": "the cells of a target",
     # of cross-validation, which keeps no model

@@ -47,7 +47,7 @@ KeyArray = npt.NDArray[np.uint64]
 
 # Waves of a structure. The covariance of one realization is within a few percent of the model's;
 # that of all together is the model's.
-_WAVES = 2048
+WAVES = 2048
 _LEAST = 2.0**-54  # even numbers are above zero
 
 
@@ -106,9 +106,7 @@ class Waves(NamedTuple):
         return np.concatenate([self.at(sample.inputs[:, sample.task(i)], i) for i in tasks])
 
 
-def draw_waves(
-    covariance: Covariance, theta: FloatArray, seed: int, realization: int, count: int = _WAVES
-) -> Waves:
+def draw_waves(covariance: Covariance, theta: FloatArray, seed: int, realization: int) -> Waves:
     """Draw a realization of the signal.
 
     Parameters
@@ -118,8 +116,6 @@ def draw_waves(
         Its parameters.
     seed, realization : int
         The same numbers give the same realization.
-    count : int
-        Waves of each structure.
     """
     generator = np.random.default_rng([seed, realization])
     lengths = np.exp(covariance.part(theta, "length"))
@@ -127,8 +123,8 @@ def draw_waves(
     parts = []
     for q, root in enumerate(roots):
         kernels = [_spectral(family(k, q)) for k in covariance.kernels[: lengths.shape[2]]]
-        frequencies, shares = _frequencies(covariance, kernels, lengths[q], generator, count)
-        normal = generator.standard_normal((2, covariance.tasks, count)) / np.sqrt(count)
+        frequencies, shares = _frequencies(covariance, kernels, lengths[q], generator, WAVES)
+        normal = generator.standard_normal((2, covariance.tasks, WAVES)) / np.sqrt(WAVES)
         parts.append((frequencies, *(shares * (root @ normal))))
     frequencies, cosines, sines = (np.concatenate(p, axis=1) for p in zip(*parts, strict=True))
     # Inputs are mapped linearly; it is the same to map frequencies instead, by the transpose.
@@ -197,9 +193,12 @@ def _even_numbers(rows: int, count: int, generator: np.random.Generator) -> Floa
 
 def stream(*numbers: int) -> np.uint64:
     """Return a number that stands for several, such as a seed, a realization and a variable."""
-    words = [n >> s & (2**64 - 1) for n in numbers for s in range(0, max(n.bit_length(), 1), 64)]
+    words: list[int] = []
+    for n in numbers:
+        parts = range(0, max(n.bit_length(), 1), 64)  # a seed may be as long as it likes
+        words += [len(parts), *(n >> shift & (2**64 - 1) for shift in parts)]
     key = np.zeros(1, np.uint64)
-    loops.fold(np.array([len(words), *words], np.uint64)[:, None], key)
+    loops.fold(np.array(words, np.uint64)[:, None], key)
     return np.uint64(key[0])
 
 
