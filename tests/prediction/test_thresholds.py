@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from xcopula.prediction.thresholds import check_field, check_on_cells, check_thresholds
+from xcopula.prediction.thresholds import Limit, check_field, check_on_cells, check_thresholds
 
 SIZES = {"y": 2, "x": 3}
 LABELS = {"x": xr.DataArray([0.0, 1.0, 2.0], dims="x")}
@@ -43,3 +43,37 @@ class TestFields:
             check_on_cells("`weights`", given.rename(x="z"), SIZES, LABELS)
         with pytest.raises(ValueError, match="`weights` is not on the cells of the target: along"):
             check_on_cells("`weights`", given[:, :2], SIZES, LABELS)
+
+
+class TestLimit:
+    @pytest.fixture
+    def draws(self):
+        """Three draws on six cells, one of which is outside the mask."""
+        values = np.random.default_rng(0).normal(size=(3, 2, 3))
+        values[:, 1, 1] = np.nan
+        return xr.DataArray(values, dims=("realization", "y", "x"))
+
+    def test_a_number(self, draws):
+        """Above is 1, at most is 0, missing is missing; the result says which limit it was."""
+        limit = Limit.of(xr.DataArray(0.01, attrs={"units": "m"}), "depth", "cm", SIZES, LABELS)
+        found = limit.above(draws)
+        np.testing.assert_array_equal(found.isnull(), draws.isnull())
+        np.testing.assert_array_equal(found == 1.0, draws > 1.0)
+        labelled = limit.label(xr.Dataset({"mean": 1.0}))
+        assert float(labelled["threshold"]) == 1.0
+        assert labelled["threshold"].attrs == {"units": "cm"}
+
+    def test_of_each_cell(self, draws):
+        """Also in blocks."""
+        field = xr.DataArray([0.0, np.nan, 0.5], dims="x")
+        limit = Limit.of(field, "depth", "cm", SIZES, LABELS)
+        found = limit.above(draws)
+        assert found.isel(x=1).isnull().all()
+        np.testing.assert_array_equal(found[..., 2] == 1.0, draws[..., 2] > 0.5)
+        xr.testing.assert_equal(limit.above(draws.chunk(x=2)).compute(), found)
+        assert "threshold" not in limit.label(xr.Dataset({"mean": 1.0})).coords
+
+    def test_one_only(self):
+        """Several are asked for one after the other."""
+        with pytest.raises(ValueError, match="`threshold` must be one number, or a DataArray on"):
+            Limit.of([1.0, 2.0], "depth", "cm", SIZES, LABELS)

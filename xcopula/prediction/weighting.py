@@ -292,7 +292,7 @@ def check_regions(
         kind = f"dtype {regions.dtype}" if isinstance(regions, xr.DataArray) else shown(regions)
         raise TypeError(
             "`regions` must be a DataArray of labels, names or integers, on dims of the target, "
-            f"found {kind}."
+            f"found {kind}. Give it as in `regions=target['rock']`."
         )
     check_on_cells("`regions`", regions, sizes, labels)
     beyond = [str(d) for d in regions.dims if d not in dims]
