@@ -24,12 +24,9 @@ def covariance_of(names: str, dimension: int, coupling: str) -> Covariance:
 
 def given_frequencies(covariance: Covariance, theta: np.ndarray, count: int, x: np.ndarray):
     """Return the covariance of the signal, the mean over coefficients, of all tasks at inputs."""
-    lengths = np.exp(covariance.part(theta, "length"))
-    total = 0.0
-    for q, amplitude in enumerate(covariance.matrices(theta)[:-1]):
-        kernels = list(covariance.families[0][: lengths.shape[2]])
-        generator = np.random.default_rng(q)
-        found = paths._frequencies(covariance, kernels, lengths[q], generator, count)
+    prior, total = paths.Prior.of(covariance, theta), 0.0
+    for structure, amplitude in zip(prior.structures, covariance.matrices(theta), strict=False):
+        found = prior._frequencies(structure, np.random.default_rng(0), count)
         frequencies, shares = found
         shares = np.broadcast_to(shares, (covariance.tasks, count))
         phases = np.einsum("dw,dn->nw", frequencies, x)
@@ -76,12 +73,12 @@ def test_the_covariance_over_draws(name, few_waves):
     covariance, draws = process.covariance, 4000
     theta = theta[: covariance.size]
     x = rng.uniform(size=(covariance.columns, POINTS))
-    keys, nugget = paths.site_keys(np.arange(POINTS)), covariance.matrices(theta)[-1]
+    keys, prior = paths.site_keys(np.arange(POINTS)), paths.Prior.of(covariance, theta)
     rows = []
     for r in range(draws):
-        waves = paths.draw_waves(covariance, theta, 3, r)
+        waves = prior.draw(3, r)
         tasks = range(covariance.tasks)
-        rows.append([waves.at(x, i) + paths.nuggets(nugget, i, keys, 3, r) for i in tasks])
+        rows.append([waves.at(x, i) + prior.nuggets(i, keys, 3, r) for i in tasks])
     drawn = np.array(rows).reshape(draws, -1)
     same = np.tile(np.arange(POINTS), covariance.tasks)
     want = reference.covariance_matrix(covariance, theta, [x.T] * covariance.tasks, same)
@@ -97,20 +94,20 @@ class TestWaves:
     def test_a_realization_is_one_function(self):
         process, _, theta, rng = reference.example("mixed")
         theta = theta[: process.covariance.size]
-        waves = paths.draw_waves(process.covariance, theta, 0, 7)
-        again = paths.draw_waves(process.covariance, theta, 0, 7)
+        waves = paths.Prior.of(process.covariance, theta).draw(0, 7)
+        again = paths.Prior.of(process.covariance, theta).draw(0, 7)
         x = rng.uniform(size=(2, 40))
         assert (waves.at(x, 1) == again.at(x, 1)).all()
         assert (waves.at(x[:, 5:9].copy(), 1) == waves.at(x, 1)[5:9]).all()
         for other in (
-            paths.draw_waves(process.covariance, theta, 0, 8),
-            paths.draw_waves(process.covariance, theta, 1, 7),
+            paths.Prior.of(process.covariance, theta).draw(0, 8),
+            paths.Prior.of(process.covariance, theta).draw(1, 7),
         ):
             assert (other.at(x, 1) != waves.at(x, 1)).all()
 
     def test_at_a_sample(self):
         process, sample, theta, _ = reference.example("groups")
-        waves = paths.draw_waves(process.covariance, theta[: process.covariance.size], 0, 0)
+        waves = paths.Prior.of(process.covariance, theta[: process.covariance.size]).draw(0, 0)
         found = waves.on(sample)
         for task in range(sample.tasks):
             own = sample.task(task)
@@ -120,7 +117,7 @@ class TestWaves:
         covariance = covariance_of("matern32 matern32", 2, "icm")
         theta = np.zeros(covariance.size)
         covariance.part(theta, "correlation")[:] = 4.0
-        waves = paths.draw_waves(covariance, theta, 0, 0)
+        waves = paths.Prior.of(covariance, theta).draw(0, 0)
         x = np.random.default_rng(0).uniform(size=(2, 300))
         assert np.corrcoef(waves.at(x, 0), waves.at(x, 1))[0, 1] > 0.99
 
@@ -176,13 +173,11 @@ class Cosine:
 def test_a_kernel_without_a_spectrum_is_refused():
     covariance = Covariance((Cosine(),), (InputGroup(2),), "icm")
     with pytest.raises(ValueError, match=r"kernel, which 'mine' does not tell\. Give"):
-        paths.check_spectra(covariance)
-    with pytest.raises(ValueError, match="which 'mine' does not tell"):
-        paths.draw_waves(covariance, np.zeros(covariance.size), 0, 0)
+        paths.Prior.of(covariance, np.zeros(covariance.size))
 
 
 def test_a_sample_is_drawn_with_its_tasks():
     sample = Sample.of([np.zeros((2, 1)), np.ones((1, 1))], [np.zeros(2), np.zeros(1)])
     covariance = covariance_of("se se", 1, "convolution")
-    waves = paths.draw_waves(covariance, np.zeros(covariance.size), 0, 0)
+    waves = paths.Prior.of(covariance, np.zeros(covariance.size)).draw(0, 0)
     assert waves.on(sample).shape == (3,)

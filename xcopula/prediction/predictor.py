@@ -16,6 +16,7 @@ from xcopula.marginals import Marginal
 from xcopula.methods.joint import Origin, is_joint, joint
 from xcopula.process import NORMAL, Moments, Predictive, Sites, Spread, Student
 from xcopula.process.bounded import Limits
+from xcopula.process.paths import Prior
 from xcopula.solvers import Conditioned, Gaussian
 
 __all__ = ["Component", "Predictor", "mixed"]
@@ -62,10 +63,10 @@ class Component:
         return is_joint(self.conditioned, len(self.laws))
 
     @functools.cached_property
-    def nugget(self) -> FloatArray:
-        """Covariance (t, t) of the nugget between variables."""
+    def prior(self) -> Prior:
+        """Its process before any data, ready to be drawn."""
         covariance = self.origin.process.covariance
-        return np.asarray(covariance.matrices(self.origin.theta[: covariance.size])[-1])
+        return Prior.of(covariance, self.origin.theta[: covariance.size])
 
     @functools.cached_property
     def joint(self) -> Gaussian:

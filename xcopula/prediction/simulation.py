@@ -27,15 +27,7 @@ from xcopula.prediction.lattice import find_lattice
 from xcopula.prediction.predictor import Component, Predictor
 from xcopula.process import Targets
 from xcopula.process.bounded import Bounded
-from xcopula.process.paths import (
-    KeyArray,
-    Waves,
-    check_spectra,
-    draw_waves,
-    nuggets,
-    place_keys,
-    site_keys,
-)
+from xcopula.process.paths import KeyArray, Waves, add_numbers, place_keys, site_keys
 
 __all__ = ["Realizations", "realize", "simulate"]
 
@@ -73,9 +65,7 @@ class Realizations:
 
     def waves(self, k: int, component: Component) -> Waves:
         """Draw the signal of the k-th of them."""
-        process, theta = component.origin.process, component.origin.theta
-        covariance = process.covariance
-        return draw_waves(covariance, theta[: covariance.size], self.seed, self.numbers[k])
+        return component.prior.draw(self.seed, self.numbers[k])
 
 
 def realize(predictor: Predictor, seed: int, start: int, count: int) -> Realizations:
@@ -92,8 +82,6 @@ def realize(predictor: Predictor, seed: int, start: int, count: int) -> Realizat
     shares = np.cumsum([c.weight for c in predictor.components])
     components = np.searchsorted(shares / shares[-1], turns[0], side="right")
     found = Realizations(seed, numbers, components, turns[1], np.empty((count, 0)))
-    for which in set(components.tolist()):
-        check_spectra(predictor.components[which].origin.process.covariance)
     rows = [_at_data(found, k, predictor.components[which]) for k, which in enumerate(components)]
     return Realizations(seed, numbers, components, turns[1], np.stack(rows))
 
@@ -103,14 +91,15 @@ def _at_data(realizations: Realizations, k: int, component: Component) -> FloatA
     seed, number, joint = realizations.seed, realizations.numbers[k], component.joint
     sample = joint.sample
     row = realizations.waves(k, component).on(sample)
-    nugget = component.nugget
     for task in range(sample.tasks):
         own = sample.task(task)
-        row[own] += nuggets(nugget, task, site_keys(sample.sites[own]), seed, number)
+        row[own] += component.prior.nuggets(task, site_keys(sample.sites[own]), seed, number)
     if joint.extra is not None:
         # What stands in for an interval has an error of its own.
         keys = site_keys(np.arange(sample.size))
-        row += np.sqrt(joint.extra) * nuggets(np.eye(1), 0, keys, seed + 1, number)
+        errors = np.zeros(sample.size)
+        add_numbers(errors, keys, 1.0, seed, number, sample.tasks)
+        row += np.sqrt(joint.extra) * errors
     return row
 
 
@@ -212,7 +201,7 @@ class _Some:
         if keys is not None:
             for row, k in zip(signal, self.own, strict=True):
                 number = self.realizations.numbers[k]
-                row += nuggets(component.nugget, task, keys, self.realizations.seed, number)
+                row += component.prior.nuggets(task, keys, self.realizations.seed, number)
         rows = self.realizations.rows[self.own]
         signal -= joint.means(targets, rows, task=task, nugget=self.nugget)
         spread = component.spread(task)

@@ -18,6 +18,7 @@ others are asked for beside it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,10 +33,9 @@ from xcopula.process.sample import Sample
 
 __all__ = [
     "KeyArray",
+    "Prior",
     "Waves",
-    "check_spectra",
-    "draw_waves",
-    "nuggets",
+    "add_numbers",
     "place_keys",
     "site_keys",
     "stream",
@@ -49,18 +49,6 @@ KeyArray = npt.NDArray[np.uint64]
 # that of all together is the model's.
 WAVES = 2048
 _LEAST = 2.0**-54  # even numbers are above zero
-
-
-def check_spectra(covariance: Covariance) -> None:
-    """Refuse kernels whose spectrum is not known.
-
-    Raises
-    ------
-    ValueError
-        It names the kernel, and what it lacks.
-    """
-    for kernel in (k for tasks in covariance.families for k in tasks):
-        _spectral(kernel)
 
 
 def _spectral(kernel: Kernel) -> SpectralKernel:
@@ -106,75 +94,98 @@ class Waves(NamedTuple):
         return np.concatenate([self.at(sample.inputs[:, sample.task(i)], i) for i in tasks])
 
 
-def draw_waves(covariance: Covariance, theta: FloatArray, seed: int, realization: int) -> Waves:
-    """Draw a realization of the signal.
+class _Structure(NamedTuple):
+    """What a nested structure is drawn from."""
 
-    Parameters
+    kernels: tuple[SpectralKernel, ...]  # of the tasks, or one where all share it
+    lengths: FloatArray  # (groups, tasks) or (groups, 1)
+    root: FloatArray  # (t, t)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The prior of all tasks at given parameters, ready to be drawn.
+
+    Attributes
     ----------
-    covariance : Covariance
-    theta : ndarray
-        Its parameters.
-    seed, realization : int
-        The same numbers give the same realization.
+    sizes : tuple of int
+        Columns of each group of inputs.
+    mapping : ndarray (d, d)
+        What inputs are multiplied by.
+    structures : tuple of _Structure
+    nugget : ndarray (t, t)
+        A root of the covariance of the nugget between tasks.
     """
-    generator = np.random.default_rng([seed, realization])
-    lengths = np.exp(covariance.part(theta, "length"))
-    roots = [_root(a) for a in covariance.matrices(theta)[:-1]]
-    parts = []
-    for q, root in enumerate(roots):
-        kernels = [_spectral(family(k, q)) for k in covariance.kernels[: lengths.shape[2]]]
-        frequencies, shares = _frequencies(covariance, kernels, lengths[q], generator, WAVES)
-        normal = generator.standard_normal((2, covariance.tasks, WAVES)) / np.sqrt(WAVES)
-        parts.append((frequencies, *(shares * (root @ normal))))
-    frequencies, cosines, sines = (np.concatenate(p, axis=1) for p in zip(*parts, strict=True))
-    # Inputs are mapped linearly; it is the same to map frequencies instead, by the transpose.
-    return Waves(_mapping(covariance, theta).T @ frequencies, cosines, sines)
 
+    sizes: tuple[int, ...]
+    mapping: FloatArray
+    structures: tuple[_Structure, ...]
+    nugget: FloatArray
 
-def _mapping(covariance: Covariance, theta: FloatArray) -> FloatArray:
-    mapping = np.zeros((covariance.columns, covariance.columns))
-    stop = 0
-    for group, own in zip(covariance.groups, covariance.metrics(theta), strict=True):
-        columns = slice(stop, stop := stop + group.size)
-        mapping[columns, columns] = group.mapping(own)
-    return mapping
+    @classmethod
+    def of(cls, covariance: Covariance, theta: FloatArray) -> Prior:
+        """Take a covariance at parameters.
+
+        Raises
+        ------
+        ValueError
+            If the spectrum of a kernel is not known; it names the kernel, and what it lacks.
+        """
+        lengths = np.exp(covariance.part(theta, "length"))
+        *signal, nugget = (_root(matrix) for matrix in covariance.matrices(theta))
+        own = covariance.kernels[: lengths.shape[2]]
+        structures = [
+            _Structure(tuple(_spectral(family(k, q)) for k in own), lengths[q], root)
+            for q, root in enumerate(signal)
+        ]
+        sizes = tuple(g.size for g in covariance.groups)
+        mapping = covariance.mapping(theta)
+        return cls(sizes, mapping, tuple(structures), nugget)
+
+    def draw(self, seed: int, realization: int) -> Waves:
+        """Draw a realization of the signal: the same numbers give the same one."""
+        generator = np.random.default_rng([seed, realization])
+        parts = []
+        for structure in self.structures:
+            frequencies, shares = self._frequencies(structure, generator, WAVES)
+            normal = generator.standard_normal((2, len(structure.root), WAVES)) / np.sqrt(WAVES)
+            parts.append((frequencies, *(shares * (structure.root @ normal))))
+        frequencies, cosines, sines = (np.concatenate(p, axis=1) for p in zip(*parts, strict=True))
+        # Inputs are mapped linearly; it is the same to map frequencies instead, by the transpose.
+        return Waves(self.mapping.T @ frequencies, cosines, sines)
+
+    def _frequencies(
+        self, structure: _Structure, generator: np.random.Generator, count: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return frequencies (d, w), and what they are multiplied by in each task."""
+        kernels, lengths, _ = structure
+        even = _even_numbers(1 + sum(self.sizes) + len(self.sizes), count, generator)
+        chosen = np.minimum((even[0] * len(kernels)).astype(np.int64), len(kernels) - 1)
+        logs, groups, start = np.zeros((len(kernels), count)), [], 1
+        for size, own in zip(self.sizes, lengths, strict=True):
+            numbers = even[start : (start := start + size + 1)]
+            drawn = {kernel: kernel.frequencies(numbers) for kernel in set(kernels)}
+            each = np.stack([drawn[kernel] for kernel in kernels])
+            found = np.take_along_axis(each, chosen[None, None], 0)[0] / own[chosen]
+            squares = np.einsum("dw,dw->w", found, found)
+            for log, kernel, length in zip(logs, kernels, own, strict=True):
+                log += size * np.log(length) + kernel.log_spectrum(length**2 * squares, size)
+            groups.append(found)
+        mean = np.logaddexp.reduce(logs) - np.log(len(kernels))
+        return np.concatenate(groups), np.exp(0.5 * (logs - mean))
+
+    def nuggets(self, task: int, keys: KeyArray, seed: int, realization: int) -> FloatArray:
+        """Return the nugget (m,) of a task at sites, by their keys, in one realization."""
+        out = np.zeros(keys.size)
+        for factor, scale in enumerate(self.nugget[task]):
+            add_numbers(out, keys, scale, seed, realization, factor)
+        return out
 
 
 def _root(matrix: FloatArray) -> FloatArray:
     """Return L with L L' = A; tasks may be perfectly correlated."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
-def _frequencies(
-    covariance: Covariance,
-    kernels: list[SpectralKernel],
-    lengths: FloatArray,
-    generator: np.random.Generator,
-    count: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Return frequencies (d, w) of a structure, and what they are multiplied by in each task.
-
-    ``lengths`` are (groups, tasks), or (groups, 1) where all share them; so are the shares.
-    """
-    sizes = [g.size for g in covariance.groups]
-    even = _even_numbers(1 + sum(sizes) + len(sizes), count, generator)
-    chosen = np.minimum((even[0] * len(kernels)).astype(np.int64), len(kernels) - 1)
-    groups, start = [], 1
-    for g, size in enumerate(sizes):
-        own = even[start : (start := start + size + 1)]
-        of = {kernel: kernel.frequencies(own) for kernel in set(kernels)}
-        drawn = np.stack([of[kernel] for kernel in kernels])
-        groups.append(np.take_along_axis(drawn, chosen[None, None], 0)[0] / lengths[g, chosen])
-    logs = np.zeros((len(kernels), count))
-    for g, (size, own) in enumerate(zip(sizes, groups, strict=True)):
-        squares = np.einsum("dw,dw->w", own, own)
-        for i, kernel in enumerate(kernels):
-            length = lengths[g, i]
-            scaled = kernel.log_spectrum(length**2 * squares, size)
-            logs[i] += size * np.log(length) + scaled
-    mean = np.logaddexp.reduce(logs) - np.log(len(kernels))
-    return np.concatenate(groups), np.exp(0.5 * (logs - mean))
 
 
 def _even_numbers(rows: int, count: int, generator: np.random.Generator) -> FloatArray:
@@ -217,14 +228,6 @@ def place_keys(places: FloatArray, tolerance: FloatArray) -> KeyArray:
     return keys
 
 
-def nuggets(
-    nugget: FloatArray, task: int, keys: KeyArray, seed: int, realization: int
-) -> FloatArray:
-    """Return the nugget (m,) of a task at sites, by their keys, in one realization.
-
-    ``nugget`` (t, t) is its covariance between tasks, which share it at one site.
-    """
-    out = np.zeros(keys.size)
-    for factor, scale in enumerate(_root(nugget)[task]):
-        loops.normals(keys, stream(seed, realization, factor), scale, out)
-    return out
+def add_numbers(out: FloatArray, keys: KeyArray, scale: float, *numbers: int) -> None:
+    """Add normal numbers to out (m,): each belongs to its key, and to all of these numbers."""
+    loops.normals(keys, stream(*numbers), scale, out)
