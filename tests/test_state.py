@@ -90,6 +90,9 @@ WITHOUT_STATE = {
     "xcopula.marginals.truncation.Truncate": "a law before it is fitted",
     "xcopula.marginals.zero_inflated.Inflate": "a law before it is fitted",
     # made of a model or of a target, and made again
+    "xcopula.prediction.ensembles.Ensemble": "how many draws were asked for",
+    "xcopula.prediction.thresholds.Limit": "a threshold, while draws are compared with it",
+    "xcopula.prediction.weighting.Weighting": "weights and regions, while cells are added up",
     "xcopula.jit.neighbours.Terms": "a graph as the compiled loops read it",
     "xcopula.jit.neighbours._Room": "a small system while it is solved",
     "xcopula.jit.pairs.Contraction": "derivatives of one evaluation",

@@ -23,6 +23,9 @@ __all__ = ["Component", "Predictor", "mixed"]
 
 FloatArray = npt.NDArray[np.float64]
 
+# A tail up to this index has a mean whatever the latent variance, which is about one at most.
+_HEAVY = 0.5
+
 
 @dataclass(frozen=True)
 class Component:
@@ -235,6 +238,21 @@ class Predictor:
     def has_correlations(self) -> bool:
         """Whether the joint law of several variables is known in closed form."""
         return all(isinstance(c.joint, Joint) for c in self.components)
+
+    def endless(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
+        """Return 1 at coordinates, each (m,), where a variable has no mean, else 0, as (1, m).
+
+        Its tail is then too heavy for the latent deviation. A law that varies has its heaviest.
+        """
+        heaviest = [
+            float(np.max(c.laws[task].tail_index)) * float(c.spread(task).scales.max()) ** 2
+            for c in self.components
+        ]
+        found = np.zeros((1, len(numbers[0])))
+        if max(heaviest) >= _HEAVY:
+            stds = self.latent(numbers, task, nugget)[len(heaviest) : 2 * len(heaviest)]
+            found[0] = (np.array(heaviest)[:, None] * stds**2 >= 1.0).any(axis=0)
+        return found
 
     def information(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds at coordinates, each (m,)."""

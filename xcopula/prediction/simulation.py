@@ -146,7 +146,7 @@ def simulate(
     ]
     if lattice is not None:
         for row, waves in zip(out, drawn, strict=True):
-            row[:] = lattice.signal(waves, task).reshape(-1)
+            row[cells] = lattice.signal(waves, task).reshape(-1)[cells]
     laws = [np.broadcast_to(f, shape) for f in fields]
     for part in slices(cells.size):
         where = cells[part]
