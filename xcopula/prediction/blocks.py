@@ -102,8 +102,8 @@ class Query:
     dims : tuple
     chunks : mapping of dim to tuple of int, or None
         None for a result in memory.
-    task : int
-        Which variable is asked for.
+    task : int, or tuple of int
+        Which variable is asked for, or which two.
     nugget : bool
     fields : sequence of array
         Fields of its law, each with dims in the order of ``dims``.
@@ -115,7 +115,7 @@ class Query:
     index: Sequence[tuple[Hashable, ...]]
     dims: tuple[Hashable, ...]
     chunks: Mapping[Hashable, tuple[int, ...]] | None
-    task: int
+    task: Any
     nugget: bool
     fields: Sequence[Any] = ()
     field_index: Sequence[tuple[Hashable, ...]] = ()
