@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from xcopula.labels.areas import space_dims
 from xcopula.prediction.blocks import Query
 from xcopula.prediction.ensembles import Ensemble
 from xcopula.prediction.levels import check_levels
@@ -143,7 +144,7 @@ class Functionals:
                 f"{shown(function)}."
             )
         options = {"min_count": 1} if function in ("sum", "prod") else {}
-        attrs = self._about(function, None if _NAMED[function] else "")
+        attrs = self._about(function, over, None if _NAMED[function] else "")
         return ensemble.law(
             self,
             lambda draws: getattr(draws, function)(over, **options),
@@ -198,7 +199,8 @@ class Functionals:
         ensemble = Ensemble.of(n, seed, quantiles)
         weighting = self._weighting(weights, regions)
         endless = self._endless(lambda flags: weighting.sums(flags)[0])
-        attrs = self._about("area mean" if weights is None else "weighted mean")
+        what = "area mean" if weights is None else "weighted mean"
+        attrs = self._about(what, weighting.dims)
         return ensemble.law(self, weighting.mean, weighting.dims, attrs, endless)
 
     def fraction_above(
@@ -225,7 +227,7 @@ class Functionals:
         """
         ensemble = Ensemble.of(n, seed, quantiles)
         limit, weighting = self._limit(threshold), self._weighting(weights, regions)
-        attrs = self._about("share above the threshold", "1")
+        attrs = self._about("share above the threshold", weighting.dims, "1")
         result = ensemble.law(self, lambda d: weighting.mean(limit.above(d)), weighting.dims, attrs)
         return limit.label(result)
 
@@ -267,7 +269,7 @@ class Functionals:
                 "and latitude, each a coordinate of one dim. Or use `fraction_above`."
             )
         what = "area" if weights is None else str(weights.name or "weight")
-        attrs = self._about(f"{what} above the threshold", weighting.units)
+        attrs = self._about(f"{what} above the threshold", weighting.dims, weighting.units)
         result = ensemble.law(
             self, lambda d: weighting.sums(limit.above(d))[0], weighting.dims, attrs
         )
@@ -289,7 +291,7 @@ class Functionals:
         """
         ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dim, "dim")
         limit = self._limit(threshold)
-        attrs = self._about("number of steps above the threshold", "1")
+        attrs = self._about("number of steps above the threshold", over, "1")
         result = ensemble.law(self, lambda d: limit.above(d).sum(over, min_count=1), over, attrs)
         return limit.label(result)
 
@@ -329,14 +331,23 @@ class Functionals:
             )
             return found
 
-        attrs = self._about(f"{100 * level:.4g} % quantile along {dim}")
+        attrs = self._about(f"{100 * level:.4g} % quantile along {dim}", over)
         return ensemble.law(self, along, over, attrs, self._endless(lambda f: f.max(over)))
 
-    def _about(self, what: str, units: str | None = None) -> dict[str, Any]:
-        """Return the attributes of a quantity, in the variable's units if None are said."""
-        title = f"{what} of {self.attrs.get('long_name', self.name)}"
+    def _about(
+        self, what: str, over: Sequence[Hashable], units: str | None = None
+    ) -> dict[str, Any]:
+        """Return the attributes of a quantity, in the variable's units if None are said.
+
+        It lies on the target's grid if not all dims of space are reduced.
+        """
+        attrs = {"long_name": f"{what} of {self.attrs.get('long_name', self.name)}"}
         own = _units(self.attrs) if units is None else units
-        return {"long_name": title} | ({"units": own} if own else {})
+        if own:
+            attrs["units"] = own
+        if "grid_mapping" in self.attrs and set(space_dims(self.coords, self.dims)) - set(over):
+            attrs["grid_mapping"] = self.attrs["grid_mapping"]
+        return attrs
 
     def _check_dims(self, dims: Any, argument: str = "dims") -> tuple[Hashable, ...]:
         """Return dims of the target as a tuple.
