@@ -32,6 +32,25 @@ def _slices(size: int) -> Iterator[slice]:
     return (slice(k, min(k + _CELLS, size)) for k in range(0, size, _CELLS))
 
 
+def _broadcast(
+    arrays: Sequence[npt.NDArray[Any]], missing: Sequence[tuple[int, ...]]
+) -> tuple[npt.NDArray[Any], ...]:
+    """Return arrays with all dims of the block, as views: a grid is never written out."""
+    whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
+    return np.broadcast_arrays(*whole)
+
+
+def _wanted(
+    coordinates: Sequence[npt.NDArray[Any]], mask: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """Return the numbers of the cells that are asked for and have a place."""
+    wanted = mask.flatten()
+    for part in _slices(wanted.size):
+        for c in coordinates:
+            wanted[part] &= np.abs(c.flat[part]) < _NOWHERE
+    return np.flatnonzero(wanted)
+
+
 def evaluate(
     *arrays: npt.NDArray[Any],
     missing: Sequence[tuple[int, ...]],
@@ -63,15 +82,10 @@ def evaluate(
     tell : callable, optional
         Called as ``tell(done, total)`` with numbers of cells.
     """
-    whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
-    *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
+    *coordinates, mask = _broadcast(arrays, missing)
     rows = predictor.rows(task, nugget) if rows is None else rows
-    wanted = mask.flatten()
-    for part in _slices(wanted.size):
-        for c in coordinates:
-            wanted[part] &= np.abs(c.flat[part]) < _NOWHERE
-    out = np.full((rows, wanted.size), np.nan)
-    cells = np.flatnonzero(wanted)
+    cells = _wanted(coordinates, mask)
+    out = np.full((rows, mask.size), np.nan)
     for part in _slices(cells.size):
         where = cells[part]
         numbers = [c.flat[where] for c in coordinates]
@@ -118,6 +132,13 @@ class Query:
         pairs = zip(self.arrays, self.index, strict=True)
         sizes = {d: n for a, names in pairs for d, n in zip(names, a.shape, strict=True)}
         return tuple(sizes[d] for d in self.dims)
+
+    def places(self) -> tuple[npt.NDArray[np.int64], list[FloatArray]]:
+        """Return the numbers (r,) of the cells that are asked for, in C order, and coordinates."""
+        arrays = [np.asarray(a) for a in self.arrays]
+        *coordinates, mask = _broadcast(arrays, self._missing(self.index))
+        cells = _wanted(coordinates, mask)
+        return cells, [c.flat[cells] for c in coordinates]
 
     def evaluate(
         self, predictor: Any, quantity: str, rows: int | None, tell: Tell | None = None
