@@ -164,9 +164,9 @@ MUTANTS = (
     ),
     Mutant(
         "exact-prior-offsets",
-        "solvers/exact.py",
-        "offsets[task + 1 :] = others.size",
-        "offsets[1:] = others.size",
+        "kernels/assembly.py",
+        "<= other, 0, others.shape[1])",
+        "<= 0, 0, others.shape[1])",
         "solvers/test_exact.py::TestPieces::test_prior",
     ),
     Mutant(
@@ -908,8 +908,8 @@ MUTANTS = (
     Mutant(
         "blocks-mask",
         "prediction/blocks.py",
-        "cells = np.flatnonzero(wanted)",
-        "cells = np.arange(wanted.size)",
+        "return np.flatnonzero(wanted)",
+        "return np.arange(wanted.size)",
         "prediction/test_blocks.py::TestEvaluate::test_mask_and_nan",
     ),
     Mutant(

@@ -52,6 +52,17 @@ class TestCells:
         np.testing.assert_array_equal(which.counts, 12)
         np.testing.assert_array_equal(which.weights, 1.0)
 
+    def test_a_task_without_values_has_no_neighbours(self):
+        """The others are among the nearest of those that have."""
+        process, sample, theta, rng = reference.example("lmc", sizes=(40, 30), seed=0)
+        few = search_of(process, theta, sample.take(np.arange(40)), 12)
+        points, sites = nowhere(few, rng, 20)
+        which = few.cells(points, sites, 0)
+        nearest = np.argsort(by_distance(few, points), axis=1)[:, :18]
+        pairs = zip(which.neighbours, nearest, strict=True)
+        assert all(np.isin(own, near).all() for own, near in pairs)
+        np.testing.assert_array_equal(which.counts, 12)
+
     def test_the_nearest_without_some(self):
         """Those that a cell does without make room for the next ones, for each cell its own."""
         search, *_, rng = setting()

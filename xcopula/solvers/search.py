@@ -63,6 +63,8 @@ class Level:
         more = max(map(len, without), default=0)
         found = []
         for tree, rows in zip(self.trees, self.rows, strict=True):
+            if not tree.n:
+                continue  # a variable that is switched off
             _, index = tree.query(where, k=np.arange(1, min(count + more, tree.n) + 1))
             numbers = rows[index].astype(np.int32)
             for row, others in zip(numbers, without, strict=False):
