@@ -135,6 +135,7 @@ class Ensemble:
         }
         result = {}
         for name, array in statistics.items():
+            array = array.drop_vars([n for n in statistics if n in array.coords])
             if "statistic" in array.dims:
                 array = array.rename(statistic="quantile").transpose("quantile", ...)
             title = f"{titles[name]} of {attrs['long_name']}" if "long_name" in attrs else None

@@ -38,11 +38,6 @@ _NAMED = {
     "sum": True,
     "var": False,
 }
-_NO_MEAN = (
-    "The tail of the law of {name!r} is too heavy for a mean to exist in some cells, so `mean` is "
-    "NaN where these count. Quantiles exist: use them, or a law with lighter tails in "
-    "`marginals`."
-)
 
 
 class Functionals:
@@ -386,7 +381,11 @@ class Functionals:
             return None
         endless: xr.DataArray = function(flags).isel(realization=0) > 0.0
         if not self.lazy and endless.any():
-            warn_user(_NO_MEAN.format(name=self.name))
+            warn_user(
+                f"The tail of the law of {self.name!r} is too heavy for a mean to exist in some "
+                "cells, so `mean` is NaN where these count. Quantiles exist: use them, or a law "
+                "with lighter tails in `marginals`."
+            )
         return endless
 
 
