@@ -133,7 +133,7 @@ class Functionals:
         TypeError, ValueError
             If an argument is not valid, or the function returns other dims.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dims)
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dims)
         if callable(function):
             own = function
             return ensemble.law(self, lambda draws: own(draws, over), over)
@@ -287,7 +287,7 @@ class Functionals:
         Steps along ``dim`` are days where the target has one for each day. See
         :meth:`fraction_above` for the threshold and :meth:`reduce` for the rest.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dim, "dim")
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dim, "dim")
         limit = self._limit(threshold)
         attrs = self._about("number of steps above the threshold", "1")
         result = ensemble.law(self, lambda d: limit.above(d).sum(over, min_count=1), over, attrs)
@@ -313,7 +313,7 @@ class Functionals:
         n, seed, quantiles
             See :meth:`reduce`.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dim, "dim")
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dim, "dim")
         (level,) = check_levels(q).reshape(-1) if np.ndim(q) == 0 else (None,)
         if level is None:
             raise ValueError(f"`q` must be one level between 0 and 1, found {shown(q)}.")
@@ -338,7 +338,7 @@ class Functionals:
         own = _units(self.attrs) if units is None else units
         return {"long_name": title} | ({"units": own} if own else {})
 
-    def _check_dims(self, dims: Any, argument: str = "dims") -> tuple[Hashable, ...]:
+    def check_dims(self, dims: Any, argument: str = "dims") -> tuple[Hashable, ...]:
         """Return dims of the target as a tuple.
 
         Raises
