@@ -127,6 +127,7 @@ WITHOUT_STATE = {
     "xcopula.process.paths.Prior": "what draws need of a covariance at its parameters",
     "xcopula.process.paths._Structure": "a structure of it",
     "xcopula.prediction.posterior.Posterior": "a prediction",
+    "xcopula.prediction.several.Posteriors": "predictions of several variables",
     "xcopula.prediction.target.Cells": "the cells of a target",
     # of cross-validation, which keeps no model
     "xcopula.validation.crossing._Asked": "what was asked, and the data",

@@ -20,10 +20,11 @@ from xcopula.labels.rows import place_of
 from xcopula.methods.between import Places, covariance_between, variance_at
 from xcopula.model.components import take_heaviest
 from xcopula.model.weighing import check_weights, shares_of, sides_of
-from xcopula.prediction.posterior import Posterior, Threshold
+from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.predictor import Component, Predictor
 from xcopula.prediction.target import find_cells
+from xcopula.prediction.thresholds import Threshold
 from xcopula.process import NO_SITE, Targets
 from xcopula.process.choosing import choose
 from xcopula.process.decision import Misclassification, Variance, distance_of

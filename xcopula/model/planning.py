@@ -9,7 +9,7 @@ import xarray as xr
 from xcopula.model.design import design
 from xcopula.model.worth import worth
 from xcopula.prediction.layout import Target
-from xcopula.prediction.posterior import Threshold
+from xcopula.prediction.thresholds import Threshold
 
 if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel

@@ -11,9 +11,10 @@ import xarray as xr
 
 from xcopula.model.components import take_heaviest, with_rows_alone
 from xcopula.model.weighing import check_weights, shares_of, sides_of
-from xcopula.prediction.posterior import Posterior, Threshold
+from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.predictor import Component, Predictor
+from xcopula.prediction.thresholds import Threshold
 from xcopula.warn import shown
 
 if TYPE_CHECKING:

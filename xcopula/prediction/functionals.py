@@ -129,7 +129,7 @@ class Functionals:
         TypeError, ValueError
             If an argument is not valid, or the function returns other dims.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dims)
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dims)
         if callable(function):
             own = function
             return ensemble.law(self, lambda draws: own(draws, over), over)
@@ -284,7 +284,7 @@ class Functionals:
         Steps along ``dim`` are days where the target has one for each day. See
         :meth:`fraction_above` for the threshold and :meth:`reduce` for the rest.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dim, "dim")
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dim, "dim")
         limit = self._limit(threshold)
         attrs = self._about("number of steps above the threshold", over, "1")
         result = ensemble.law(self, lambda d: limit.above(d).sum(over, min_count=1), over, attrs)
@@ -310,7 +310,7 @@ class Functionals:
         n, seed, quantiles
             See :meth:`reduce`.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dim, "dim")
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dim, "dim")
         (level,) = check_levels(q).reshape(-1) if np.ndim(q) == 0 else (None,)
         if level is None:
             raise ValueError(f"`q` must be one level between 0 and 1, found {shown(q)}.")
@@ -344,7 +344,7 @@ class Functionals:
             attrs["grid_mapping"] = self.attrs["grid_mapping"]
         return attrs
 
-    def _check_dims(self, dims: Any, argument: str = "dims") -> tuple[Hashable, ...]:
+    def check_dims(self, dims: Any, argument: str = "dims") -> tuple[Hashable, ...]:
         """Return dims of the target as a tuple.
 
         Raises
