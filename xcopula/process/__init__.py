@@ -16,6 +16,7 @@ from xcopula.process.sample import (
 from xcopula.process.scores import Scores, scores, scores_of
 from xcopula.process.sites import NO_SITE, Sites, number_sites
 from xcopula.process.spread import NORMAL, Spread, Student
+from xcopula.process.told import parts_told
 
 __all__ = [
     "NORMAL",
@@ -34,6 +35,7 @@ __all__ = [
     "keep_scores",
     "known_data",
     "number_sites",
+    "parts_told",
     "scores",
     "scores_of",
 ]
