@@ -229,3 +229,40 @@ class TestCommands:
         done = self.run("fit", table, *words)
         assert done.exit_code == 2
         assert "Column 'metal' has cells such as <0.2" in " ".join(done.output.split())
+
+
+def test_scores_say_what_is_known(fitted, data):
+    """The limits stand beside the values, in leave-one-out and in folds."""
+    found = fitted.loo()
+    lower, upper = limits(fitted)
+    np.testing.assert_array_equal(found["observed_lower"].dropna("site"), lower)
+    np.testing.assert_array_equal(found["observed_upper"].dropna("site"), upper)
+    assert "observed_lower" not in fitted.loo("proxy")
+    options = OPTIONS | {"censored": {"metal": "low"}, "marginals": "lognormal"}
+    folds = xcopula.cross_validate(data, "metal", folds=2, refit=False, **options)
+    low = folds["observed_lower"].dropna("site").values
+    np.testing.assert_array_equal(low == -np.inf, data["low"].values[:40])
+    known = int((~data["low"].values[:40]).sum())
+    assert f"MAE and RMSE are of the {known} values" in xcopula.format_validation(folds)
+
+
+def test_climatology_takes_the_limits(data):
+    """Its law is the one with the largest likelihood of numbers and limits."""
+    from scipy import optimize, stats
+
+    from xcopula.validation.scoring import Withheld, climatology
+
+    model = xcopula.fit(
+        data, "metal", **OPTIONS | {"marginals": "lognormal", "censored": {"metal": "low"}}
+    )
+    values, low = data["metal"].values[:40], data["low"].values[:40]
+
+    def loss(theta):
+        z = (np.log(values) - theta[0]) / np.exp(theta[1])
+        return -np.where(low, stats.norm.logcdf(z), stats.norm.logpdf(z) - theta[1]).sum()
+
+    location, scale = optimize.minimize(loss, [0.0, 0.0]).x
+    withheld = Withheld.of(model.observations, np.arange(40))
+    found = climatology(None, model, withheld, np.array([0.5, 0.9]))
+    expected = np.exp(location + np.exp(scale) * stats.norm.ppf([0.5, 0.9]))
+    np.testing.assert_allclose(found.quantiles[:, 0], expected, rtol=1e-3)

@@ -269,8 +269,8 @@ def students_of(
             raise ValueError(
                 f"`uncertainty='t'` needs at least {_FEWEST_DEGREES:.0f} values more than there "
                 f"are parameters; variable {name!r} has {_number(values)} values and "
-                f"{parameters:.3g} parameters. Use uncertainty='plugin', fewer secondaries or structures, or a law "
-                "with fewer parameters."
+                f"{parameters:.3g} parameters. Use uncertainty='plugin', fewer secondaries or "
+                "structures, or a law with fewer parameters."
             )
     return found
 

@@ -106,7 +106,9 @@ def cross_validate(
         ``coverage``), whether the value lies within the central 50, 80, 90 or 95 %. The same scores
         of two references end in ``_climatology`` (the primary's law alone, fitted to the training
         values as if they were independent) and ``_single_task`` (a model of the primary without
-        secondaries). :func:`xcopula.format_validation` prints a table of it.
+        secondaries). Where some values are known as intervals, ``observed_lower`` and
+        ``observed_upper`` are their limits, equal for a number.
+        :func:`xcopula.format_validation` prints a table of it.
 
     Raises
     ------
