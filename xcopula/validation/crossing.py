@@ -258,8 +258,9 @@ class _Asked:
             law = self.request.laws[0]
             try:
                 if isinstance(law, Recipe):  # of any family: groups and slopes count
-                    covariates = sample.covariates_of(0)[rows]
-                    fit_law(law.candidates()[0], sample.values[rows], covariates, fields)
+                    own = law.candidates()[0]
+                    covariates, limits = sample.covariates_of(0)[rows], sample.limits_of(0)[:, rows]
+                    fit_law(own, sample.values[rows], covariates, fields, limits)
                 if refit:
                     parts = _parts(sample, each.train)
                     with _quiet():
