@@ -41,7 +41,7 @@ WITHOUT_STATE = {
     # on the way to a model: gone when it is there
     "xcopula.process.intervals.Intervals": "limits as scores, at each evaluation anew",
     "xcopula.process.intervals.StandIns": "found anew when a process is conditioned",
-    "xcopula.process.intervals.Truncated": "what follows from moments and limits",
+    "xcopula.process.intervals.TruncatedNormal": "what follows from moments and limits",
     "xcopula.process.bounded.Bounded": "a law between limits, while it is asked for",
     "xcopula.process.bounded.Limits": "limits as scores, of a prediction that meets intervals",
     "xcopula.solvers.cavities._Around": "the values around intervals, found once",
@@ -90,6 +90,9 @@ WITHOUT_STATE = {
     "xcopula.marginals.truncation.Truncate": "a law before it is fitted",
     "xcopula.marginals.zero_inflated.Inflate": "a law before it is fitted",
     # made of a model or of a target, and made again
+    "xcopula.prediction.ensembles.Ensemble": "how many draws were asked for",
+    "xcopula.prediction.thresholds.Limit": "a threshold, while draws are compared with it",
+    "xcopula.prediction.weighting.Weighting": "weights and regions, while cells are added up",
     "xcopula.jit.neighbours.Terms": "a graph as the compiled loops read it",
     "xcopula.jit.neighbours._Room": "a small system while it is solved",
     "xcopula.jit.pairs.Contraction": "derivatives of one evaluation",
@@ -110,6 +113,12 @@ WITHOUT_STATE = {
     "xcopula.model.lazy.LazyModel": "a graph: nothing is fitted yet",
     "xcopula.model.notation.Place": "where an array of a file stands",
     "xcopula.prediction.blocks.Query": "what is asked of a target",
+    "xcopula.prediction.lattice.Lattice": "the cells of a block, as a product",
+    "xcopula.prediction.simulation.Realizations": "draws at the data, made anew of a seed",
+    "xcopula.prediction.simulation._Some": "those of one component, while cells are drawn",
+    "xcopula.process.paths.Waves": "one realization, made anew of a seed",
+    "xcopula.process.paths.Prior": "what draws need of a covariance at its parameters",
+    "xcopula.process.paths._Structure": "a structure of it",
     "xcopula.prediction.posterior.Posterior": "a prediction",
     "xcopula.prediction.target.Cells": "the cells of a target",
     # of cross-validation, which keeps no model

@@ -119,3 +119,26 @@ def test_half_is_left_at_the_half_distance(name):
     kernel = KERNELS[name]
     value = kernel.profile(np.array([half_distance(kernel)]))[0][0]
     assert value == pytest.approx(0.5, abs=0.005)
+
+
+class TestSpectra:
+    """Frequencies are drawn from the spectrum, whose cosines are the correlation."""
+
+    @pytest.mark.parametrize("dimension", [1, 2, 3])
+    @pytest.mark.parametrize("name", [*KERNELS])
+    def test_the_mean_of_cosines_is_the_correlation(self, name, dimension):
+        kernel, rng = KERNELS[name], np.random.default_rng(0)
+        frequencies = kernel.frequencies(rng.random((dimension + 1, 200_000)))
+        assert frequencies.shape == (dimension, 200_000)
+        lags = np.array([0.1, 0.5, 1.0, 2.0])
+        for direction in np.eye(dimension):
+            found = np.cos(np.outer(lags, direction @ frequencies)).mean(axis=1)
+            np.testing.assert_allclose(found, kernel.profile(lags)[0], atol=4.0 / np.sqrt(200_000))
+
+    @pytest.mark.parametrize("dimension", [1, 2, 3])
+    @pytest.mark.parametrize("name", [*KERNELS])
+    def test_the_density_is_the_spectrum(self, name, dimension):
+        kernel, k = KERNELS[name], np.array([0.0, 0.3, 2.0, 40.0])
+        want = reference.spectrum(kernel.smoothness, 1.0, dimension, k) / (2 * np.pi) ** dimension
+        found = np.exp(kernel.log_spectrum(k**2, dimension))
+        np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-300)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import numpy as np
 import pytest
 from conftest import METHODS
+
+from xcopula.marginals.gev import GEV
 
 X, Y = np.array([0.4, 1.7, 3.3]), np.array([0.9, 2.2, 0.3])
 
@@ -84,3 +87,22 @@ def test_holds_no_values_of_step_one(model):
         "variables",
         "components",
     }
+
+
+class TestEndless:
+    def test_a_light_tail_always_has_a_mean(self, model, monkeypatch):
+        """Nothing is evaluated to say so."""
+        monkeypatch.setattr(type(model.predictor), "latent", lambda *a: pytest.fail("evaluated"))
+        np.testing.assert_array_equal(model.predictor.endless([X, Y], 0, True), np.zeros((1, 3)))
+
+    def test_a_heavy_tail_has_one_where_the_deviation_is_small(self, model):
+        """The index times the latent variance must be below one, in every component."""
+        predictor = model.predictor
+        variance = predictor.latent([X, Y], 0, True)[1] ** 2
+        for index in (0.9 / variance.min(), 1.1 / variance.min()):
+            law = GEV(1.0, 1.0, index)
+            own = dataclasses.replace(predictor.components[0], laws=(law, law))
+            other = dataclasses.replace(predictor, components=(predictor.components[0], own))
+            found = other.endless([X, Y], 0, True)
+            np.testing.assert_array_equal(found, [index * variance >= 1.0])
+            assert found.any()

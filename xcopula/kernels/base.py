@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "Kernel",
+    "SpectralKernel",
     "half_distance",
 ]
 
@@ -83,6 +84,21 @@ class ConvolvedKernel(Kernel, Protocol):
         r : ndarray (m,)
             Distances, up to where the longer of both kernels ends.
         """
+
+
+@runtime_checkable
+class SpectralKernel(Kernel, Protocol):
+    """A kernel that knows its spectrum, which draws need.
+
+    The spectrum of a correlation is a probability density of frequencies: the correlation at a lag
+    h is the mean of the cosine of frequency times h.
+    """
+
+    def frequencies(self, uniforms: FloatArray) -> FloatArray:
+        """Turn even numbers (D + 1, m) in (0, 1) into frequencies (D, m), at a length of one."""
+
+    def log_spectrum(self, squares: FloatArray, dimension: int) -> FloatArray:
+        """Return the log density (m,) of frequencies in D dimensions, from their squared norms."""
 
 
 @functools.lru_cache(maxsize=64)  # by equality: see Kernel

@@ -247,9 +247,6 @@ class Covariance:
         """Evaluate the task matrices and tabulate the kernels at theta."""
         matrices = self.matrices(theta)
         tables, coefficients, sensitivities, ranges = self._tabulate(theta)
-        mapping = np.zeros((self.columns, self.columns))
-        for group, own, columns in self._metrics(theta):
-            mapping[columns, columns] = group.mapping(own)
         return CovarianceState(
             amplitudes=matrices[:-1],
             nugget=np.ascontiguousarray(matrices[-1]),
@@ -258,9 +255,16 @@ class Covariance:
             coefficients=coefficients,
             sensitivities=sensitivities,
             ranges=ranges,
-            mapping=mapping,
+            mapping=self.mapping(theta),
             freedom=np.array([g.freedom for g in self.groups], np.int64),
         )
+
+    def mapping(self, theta: FloatArray) -> FloatArray:
+        """Return what inputs are multiplied by (d, d), group by group."""
+        mapping = np.zeros((self.columns, self.columns))
+        for group, own, columns in self._metrics(theta):
+            mapping[columns, columns] = group.mapping(own)
+        return mapping
 
     def metrics(self, theta: FloatArray) -> list[FloatArray]:
         """Return the parameters of each group's metric, as views of theta."""

@@ -109,3 +109,15 @@ class Matern:
         at_zero = 1.0 if nu == 0.5 else -1.0 / (2.0 * nu - 2.0)
         curvature = np.where(x > 0.0, value + (2.0 * nu - 1.0) * slope / safe, at_zero)
         return value, a * slope, a * a * curvature
+
+    def frequencies(self, uniforms: FloatArray) -> FloatArray:
+        """Turn even numbers (D + 1, m) into frequencies (D, m): Student's t, 2 nu degrees."""
+        precision = special.gammaincinv(self.smoothness, uniforms[-1]) / self.smoothness
+        return np.asarray(special.ndtri(uniforms[:-1]) / np.sqrt(precision))
+
+    def log_spectrum(self, squares: FloatArray, dimension: int) -> FloatArray:
+        """Return the log density of frequencies, from their squared norms."""
+        nu, half = self.smoothness, 0.5 * dimension
+        constant = special.gammaln(nu + half) - special.gammaln(nu)
+        shape = (nu + half) * np.log1p(squares / (2.0 * nu))
+        return np.asarray(constant - half * math.log(2.0 * math.pi * nu) - shape)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from xcopula.kernels.base import FloatArray
 
@@ -27,3 +28,11 @@ class SquaredExponential:
         """Return the correlation and its first two derivatives by x."""
         value = np.exp(-0.5 * x * x)
         return value, -x * value, (x * x - 1.0) * value
+
+    def frequencies(self, uniforms: FloatArray) -> FloatArray:
+        """Turn even numbers (D + 1, m) into frequencies (D, m): normal ones."""
+        return np.asarray(ndtri(uniforms[:-1]))
+
+    def log_spectrum(self, squares: FloatArray, dimension: int) -> FloatArray:
+        """Return the log density of frequencies, from their squared norms."""
+        return -0.5 * (squares + dimension * math.log(2.0 * math.pi))

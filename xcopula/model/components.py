@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.methods.joint import Origin
 from xcopula.prediction.predictor import Component
 from xcopula.process import Process, Sample
 from xcopula.process.bounded import Limits
@@ -26,8 +27,10 @@ FloatArray = npt.NDArray[np.float64]
 def condition_components(model: CopulaModel) -> tuple[Component, ...]:
     """Condition each process that a prediction is a mixture of; as a rule there is one."""
     if model.uncertainty is None or not model.uncertainty.members:
-        limits = _limits(model.process, model.theta, model.observations.sample)
-        return (Component(model.conditioned, tuple(model.marginals), limits=limits),)
+        sample = model.observations.sample
+        origin = Origin(model.process, model.theta, sample, model.solver)
+        limits = _limits(model.process, model.theta, sample)
+        return (Component(model.conditioned, origin, tuple(model.marginals), limits=limits),)
     return tuple(c for member in model.uncertainty.members for c in _each(model, member))
 
 
@@ -47,7 +50,8 @@ def _each(model: CopulaModel, member: Member) -> Iterator[Component]:
             else freeze(method.condition(process, sample, structure, theta))
         )
         laws, limits = process.split(theta)[1], _limits(process, theta, sample)
-        yield Component(conditioned, laws, weight, member.students, limits)
+        origin = Origin(process, theta, sample, model.solver)
+        yield Component(conditioned, origin, laws, weight, member.students, limits)
 
 
 def _limits(process: Process, theta: FloatArray, sample: Sample) -> Limits | None:

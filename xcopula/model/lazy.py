@@ -62,6 +62,11 @@ class LazyModel(Predicting):
             return None, False
         return 1 if self.uncertainty in ("plugin", "t") else None, self.uncertainty == "plugin"
 
+    @property
+    def size(self) -> int:
+        """Number of observations: not known yet."""
+        return 0
+
     def bounded(self, task: int) -> bool | None:
         """Return False where values are surely numbers; else None: the fit will tell."""
         return False if self.numbers and self.numbers[task] else None

@@ -149,6 +149,11 @@ class CopulaModel(Predicting):
         members = self.uncertainty.members if self.uncertainty else ()
         return sum(m.weights.size for m in members) or 1, not members
 
+    @property
+    def size(self) -> int:
+        """Number of observations."""
+        return self.observations.sample.size
+
     def bounded(self, task: int) -> bool:
         """Tell whether values of a task are known as intervals."""
         sample = self.observations.sample

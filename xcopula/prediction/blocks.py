@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Query", "evaluate", "transform"]
+__all__ = ["Query", "evaluate", "slices", "transform", "where_wanted"]
 
 FloatArray = npt.NDArray[np.float64]
 Tell = Callable[[int, int], object]
@@ -28,8 +28,20 @@ _NOWHERE = 1e150
 _CELLS = 2**16
 
 
-def _slices(size: int) -> Iterator[slice]:
+def slices(size: int) -> Iterator[slice]:
+    """Cut cells into pieces that are worked on at a time."""
     return (slice(k, min(k + _CELLS, size)) for k in range(0, size, _CELLS))
+
+
+def where_wanted(
+    coordinates: Sequence[npt.NDArray[Any]], mask: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return which cells of a block, one after another, are asked for and have a place."""
+    wanted = mask.flatten()
+    for part in slices(wanted.size):
+        for c in coordinates:
+            wanted[part] &= np.abs(c.flat[part]) < _NOWHERE
+    return wanted
 
 
 def evaluate(
@@ -52,7 +64,7 @@ def evaluate(
     missing : sequence of tuple of int
         For each array, the dims of the block that it lacks.
     predictor : Predictor
-    quantity : {"latent", "mean", "information"}
+    quantity : {"latent", "mean", "frame", "information"}
         Method of the predictor.
     rows : int, optional
         How many numbers a cell has; None for the latent moments of components, whose number was not
@@ -65,14 +77,10 @@ def evaluate(
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
     *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
-    rows = predictor.rows(task, nugget) if rows is None else rows
-    wanted = mask.flatten()
-    for part in _slices(wanted.size):
-        for c in coordinates:
-            wanted[part] &= np.abs(c.flat[part]) < _NOWHERE
-    out = np.full((rows, wanted.size), np.nan)
-    cells = np.flatnonzero(wanted)
-    for part in _slices(cells.size):
+    rows = predictor.rows(quantity, task, nugget) if rows is None else rows
+    out = np.full((rows, mask.size), np.nan)
+    cells = np.flatnonzero(where_wanted(coordinates, mask))
+    for part in slices(cells.size):
         where = cells[part]
         numbers = [c.flat[where] for c in coordinates]
         out[:, where] = getattr(predictor, quantity)(numbers, task, nugget)
@@ -94,8 +102,8 @@ class Query:
     dims : tuple
     chunks : mapping of dim to tuple of int, or None
         None for a result in memory.
-    task : int
-        Which variable is asked for.
+    task : int, or tuple of int
+        Which variable is asked for, or which two.
     nugget : bool
     fields : sequence of array
         Fields of its law, each with dims in the order of ``dims``.
@@ -107,7 +115,7 @@ class Query:
     index: Sequence[tuple[Hashable, ...]]
     dims: tuple[Hashable, ...]
     chunks: Mapping[Hashable, tuple[int, ...]] | None
-    task: int
+    task: Any
     nugget: bool
     fields: Sequence[Any] = ()
     field_index: Sequence[tuple[Hashable, ...]] = ()
@@ -127,7 +135,7 @@ class Query:
         None is a number of rows that is not known before the model is fitted.
         """
         options: dict[str, Any] = {
-            "missing": self._missing(self.index),
+            "missing": self.missing(self.index),
             "predictor": predictor,
             "quantity": quantity,
             "rows": rows,
@@ -147,7 +155,7 @@ class Query:
         return da.blockwise(
             evaluate,
             (_ROW, *self.dims),
-            *self._pairs(self.arrays, self.index),
+            *self.pairs(self.arrays, self.index),
             new_axes={_ROW: size},
             align_arrays=False,  # they are; and an outer product is meant to have many blocks
             dtype=np.float64,
@@ -172,7 +180,7 @@ class Query:
         if given is not None:
             fields, index = [*fields, given[0]], [*index, given[1]]
         options: dict[str, Any] = {
-            "missing": self._missing(index),
+            "missing": self.missing(index),
             "function": function,
             "predictor": predictor,
             "task": self.task,
@@ -189,7 +197,7 @@ class Query:
             outer,
             moments,
             (_ROW, *self.dims),
-            *self._pairs(fields, index),
+            *self.pairs(fields, index),
             new_axes={} if leading is None else {_LEADING: len(leading)},
             concatenate=True,
             align_arrays=False,
@@ -198,11 +206,11 @@ class Query:
             **options,
         )
 
-    def _missing(self, index: Sequence[tuple[Hashable, ...]]) -> list[tuple[int, ...]]:
+    def missing(self, index: Sequence[tuple[Hashable, ...]]) -> list[tuple[int, ...]]:
         """Return, for each array, the dims that it lacks."""
         return [tuple(k for k, d in enumerate(self.dims) if d not in names) for names in index]
 
-    def _pairs(self, arrays: Sequence[Any], index: Sequence[tuple[Hashable, ...]]) -> list[Any]:
+    def pairs(self, arrays: Sequence[Any], index: Sequence[tuple[Hashable, ...]]) -> list[Any]:
         """Return arrays and their dims as blockwise takes them, in the chunks of the result."""
         import dask.array as da
 
@@ -246,7 +254,7 @@ def transform(
     values: Sequence[tuple[Any, ...]] = [()] if leading is None else [(v,) for v in leading]
     out = np.full((len(values), flat.shape[1]), np.nan)
     cells = np.flatnonzero(np.isfinite(flat[0]))  # what is masked asks nothing of the law
-    for part in _slices(cells.size):
+    for part in slices(cells.size):
         where = cells[part]
         law = predictor.predictive(task, flat[:, where], [f.flat[where] for f in whole])
         own = () if beside is None else (beside.flat[where],)

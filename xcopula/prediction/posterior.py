@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.labels.coordinates.units import conversion, units_of
+from xcopula.arguments import check_integer
 from xcopula.methods import Method
 from xcopula.prediction import blocks
-from xcopula.prediction.levels import check_levels, numbers_of
-from xcopula.prediction.target import check_cells
+from xcopula.prediction.functionals import Functionals
+from xcopula.prediction.levels import check_levels
+from xcopula.prediction.sampling import draw
 from xcopula.prediction.telling import telling
+from xcopula.prediction.thresholds import Threshold, check_field, check_thresholds
 from xcopula.process import Predictive
 from xcopula.progress import Progress
 from xcopula.progress.run import Run
@@ -30,17 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["Posterior"]
 
 FloatArray = npt.NDArray[np.float64]
-Threshold = float | Sequence[float] | FloatArray | xr.DataArray
 
 _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
-_MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean"}
-_THRESHOLD = (
-    "A threshold must be a number or a sequence of numbers, or a DataArray on dims of the target"
-)
+_MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean", "frame": "latent mean"}
 
 
 @dataclass(frozen=True, repr=False)
-class Posterior:
+class Posterior(Functionals):
     """What a model knows about one variable on a target: a distribution in every cell.
 
     It is lazy if the target is chunked. Every method then returns dask-backed arrays. In memory,
@@ -74,6 +72,8 @@ class Posterior:
         Whether it is one process with normal errors: parameters are taken for certain.
     bounded : bool, optional
         Whether observations of the variable are known as intervals; None if not known yet.
+    data : int
+        Number of observations of the model; 0 if not known yet.
     """
 
     tasks: tuple[str, ...]
@@ -87,6 +87,7 @@ class Posterior:
     components: int | None = 1
     plain: bool = True
     bounded: bool | None = False
+    data: int = 0
 
     @cached_property
     def moments(self) -> Any:
@@ -102,6 +103,11 @@ class Posterior:
     def _mean(self) -> Any:
         """Latent mean (1, ...) alone."""
         return self._evaluate("mean", 1)
+
+    @cached_property
+    def _frame(self) -> Any:
+        """Where draws lie around: see :meth:`Predictor.frame`."""
+        return self._evaluate("frame", 2 * self.components if self.components else None)
 
     def _evaluate(self, quantity: str, rows: int | None) -> Any:
         """Evaluate a quantity of the latent process on all cells."""
@@ -137,8 +143,13 @@ class Posterior:
         """Dims of the target."""
         return self.query.dims
 
+    @property
+    def sizes(self) -> dict[Hashable, int]:
+        """Number of cells along each dim of the target."""
+        return dict(zip(self.dims, self.query.shape, strict=True))
+
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{d}: {n}" for d, n in zip(self.dims, self.query.shape, strict=True))
+        sizes = ", ".join(f"{d}: {n}" for d, n in self.sizes.items())
         kind = "lazy" if self.lazy else "in memory"
         return f"<xcopula.Posterior of {self.name!r} on ({sizes}), {kind}>"
 
@@ -241,6 +252,42 @@ class Posterior:
             attrs["standard_name"] = f"{attrs['standard_name']} standard_error"
         return self._named(self._apply(Predictive.std), "std", attrs)
 
+    def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> xr.DataArray:
+        """Draw realizations of the variable, on a first dim ``realization``.
+
+        Each is one function of place and time: on every grid, in any chunks and in any order, the
+        same realization has the same value at the same place. It follows the correlations of the
+        model and the laws of the variable, and goes through the data. Posteriors of other variables
+        of the model draw what belongs to it.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        seed : int
+            Other seeds have other realizations.
+        start : int
+            Number of the first: ``sample(5, start=10)`` are the last of ``sample(15)``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a number is no integer, or negative; if a kernel of your own tells no spectrum.
+        """
+        n = check_integer("n", n, least=1)
+        seed, start = check_integer("seed", seed), check_integer("start", start)
+        with self._told("draws") as tell:
+            found = (self.query, self.predictor, self._frame, self.data)
+            values = draw(*found, n, seed=seed, start=start, tell=tell)
+        numbers = xr.Variable("realization", np.arange(start, start + n), {"seed": seed})
+        return xr.DataArray(
+            values,
+            dims=("realization", *self.dims),
+            coords=self.coords,
+            name=self.name,
+            attrs=self._value_attrs(),
+        ).assign_coords(realization=numbers)
+
     def information(self) -> xr.DataArray:
         """Return what each secondary adds in each cell, on a first dim ``secondary``.
 
@@ -311,55 +358,15 @@ class Posterior:
         self, function: Callable[..., FloatArray], value: Any, what: str, phrase: str
     ) -> xr.DataArray:
         attrs = self._number_attrs(f"{phrase} the threshold of {self.name}")
+        units = str(self.attrs.get("units", ""))
         if isinstance(value, xr.DataArray) and value.dims not in ((), ("threshold",)):
-            field = self._check_field(value)
+            field = check_field(value, self.name, units, self.sizes, self.coords)
+            field.attrs = self._value_attrs("threshold")
             result = self._apply(function, field=field)
             return self._named(result.assign_coords(threshold=field), what, attrs)
-        thresholds = numbers_of(value)
-        if thresholds.ndim > 1 or thresholds.size == 0 or np.isnan(thresholds).any():
-            raise ValueError(
-                f"{_THRESHOLD}, found {shown(value)}. Give it in the units of {self.name!r}."
-            )
-        units = {k: v for k, v in self.attrs.items() if k == "units"}
-        if isinstance(value, xr.DataArray):
-            thresholds = thresholds * self._factor(value)
-        return self._named(self._over(function, "threshold", thresholds, units), what, attrs)
-
-    def _check_field(self, threshold: xr.DataArray) -> xr.DataArray:
-        """Return a threshold of each cell in the variable's units, with the target's dims.
-
-        Raises
-        ------
-        ValueError
-            If it has other dims, sizes, labels or units.
-        TypeError
-            If it does not hold numbers.
-        """
-        if threshold.dtype.kind not in "iuf":
-            raise TypeError(f"{_THRESHOLD}, found dtype {threshold.dtype}. Convert it to numbers.")
-        strange = [str(d) for d in threshold.dims if d not in self.dims]
-        if strange:
-            raise ValueError(
-                f"The threshold has dims {strange}, the target has {[str(d) for d in self.dims]}. "
-                "Select one entry along them, or interpolate it to the target."
-            )
-        sizes = dict(zip(self.dims, self.query.shape, strict=True))
-        check_cells("The threshold", threshold, sizes, self.coords)
-        factor = self._factor(threshold)
-        dims = [d for d in self.dims if d in threshold.dims]
-        bare = threshold.reset_coords(drop=True).transpose(*dims).astype(np.float64)
-        return (bare * factor).assign_attrs(self._value_attrs("threshold"))
-
-    def _factor(self, threshold: xr.DataArray) -> float:
-        """Return what turns the units of a threshold into the variable's."""
-        given, own = units_of(threshold), str(self.attrs.get("units", ""))
-        factor = conversion(given or own, own)
-        if factor is None:
-            raise ValueError(
-                f"The threshold is in {given!r}, {self.name!r} in {own or 'no units'!r}. Convert "
-                "it, or correct its `units` attribute."
-            )
-        return factor
+        thresholds = check_thresholds(value, self.name, units)
+        named = {k: v for k, v in self.attrs.items() if k == "units"}
+        return self._named(self._over(function, "threshold", thresholds, named), what, attrs)
 
     def _over(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import xarray as xr
 
@@ -15,6 +15,7 @@ from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunk
 from xcopula.prediction.levels import check_levels
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predictor import Predictor
+from xcopula.prediction.several import Posteriors
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
 from xcopula.prediction.telling import telling
 from xcopula.progress import Progress
@@ -54,6 +55,10 @@ class Predicting:
         @property
         def mixture(self) -> tuple[int | None, bool]:
             """Number of components, None if not known yet; whether it is one with normal errors."""
+
+        @property
+        def size(self) -> int:
+            """Number of observations; 0 if not known yet."""
 
         def bounded(self, task: int) -> bool | None:
             """Tell whether values of a variable are known as intervals; None if not known yet."""
@@ -104,19 +109,64 @@ class Predicting:
         options: dict[str, Any] = {"variable": variable, "chunks": chunks, "of": of, "mask": mask}
         return predict(self, target, quantiles, **options, progress=progress)
 
+    @overload
     def posterior(
         self,
         target: Target,
         *,
         variable: str | None = None,
+        variables: None = None,
         chunks: Chunks = None,
         of: str = "observation",
         mask: str | xr.DataArray | None = None,
         progress: Progress = None,
-    ) -> Posterior:
-        """Return the full posterior of a variable; see :func:`xcopula.predict`."""
-        options: dict[str, Any] = {"variable": variable, "chunks": chunks, "of": of, "mask": mask}
-        return posterior(self, target, **options, progress=progress)
+    ) -> Posterior: ...
+
+    @overload
+    def posterior(
+        self,
+        target: Target,
+        *,
+        variables: Sequence[str],
+        chunks: Chunks = None,
+        of: str = "observation",
+        mask: str | xr.DataArray | None = None,
+        progress: Progress = None,
+    ) -> Posteriors: ...
+
+    def posterior(
+        self,
+        target: Target,
+        *,
+        variable: str | None = None,
+        variables: Sequence[str] | None = None,
+        chunks: Chunks = None,
+        of: str = "observation",
+        mask: str | xr.DataArray | None = None,
+        progress: Progress = None,
+    ) -> Posterior | Posteriors:
+        """Return the full posterior of a variable, or of several together.
+
+        Parameters
+        ----------
+        variables : sequence of str, optional
+            Several variables of the model: what is returned then answers questions about all of
+            them at once.
+
+        Returns
+        -------
+        Posterior or Posteriors
+            All other parameters are those of :func:`xcopula.predict`.
+        """
+        options: dict[str, Any] = {"chunks": chunks, "of": of, "mask": mask, "progress": progress}
+        if variables is None:
+            return posterior(self, target, variable=variable, **options)
+        if variable is not None:
+            raise ValueError(
+                f"Give `variable` or `variables`, not both, found {shown(variable)} and "
+                f"{shown(variables)}."
+            )
+        return several(self, target, variables, **options)
 
 
 def predict(
@@ -202,6 +252,22 @@ def posterior(
     return _Asked(model, target, variable, of, mask).posterior(chunks, 1, progress)
 
 
+def several(
+    model: Predicting, target: Target, variables: Sequence[str], **options: Any
+) -> Posteriors:
+    """Return the posterior of several variables together; see :meth:`Predicting.posterior`."""
+    if isinstance(variables, str) or not isinstance(variables, Sequence):
+        raise TypeError(
+            f"`variables` must be a list of names, found {shown(variables)}. For one variable give "
+            "`variable`."
+        )
+    if not variables or len(set(variables)) < len(variables):
+        raise ValueError(
+            f"`variables` must be different names, one at least, found {shown(variables)}."
+        )
+    return Posteriors(tuple(posterior(model, target, variable=v, **options) for v in variables))
+
+
 class _Asked:
     """What was asked of a model: checked, with the cells found."""
 
@@ -265,6 +331,7 @@ class _Asked:
             components=components,
             plain=plain,
             bounded=bounded,
+            data=model.size,
         )
 
     def _predictor(self, progress: Progress | Run) -> Predictor | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,18 @@ import numpy.typing as npt
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable, to_targets
 from xcopula.marginals import Marginal
+from xcopula.methods.joint import Origin, is_joint, joint
 from xcopula.process import NORMAL, Moments, Predictive, Sites, Spread, Student
 from xcopula.process.bounded import Limits
-from xcopula.solvers import Conditioned
+from xcopula.process.paths import Prior
+from xcopula.solvers import Conditioned, Gaussian, Joint
 
 __all__ = ["Component", "Predictor", "mixed"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# A tail up to this index has a mean whatever the latent variance, which is about one at most.
+_HEAVY = 0.5
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ class Component:
     Attributes
     ----------
     conditioned : Conditioned
+    origin : Origin
+        What it was conditioned from.
     laws : tuple of Marginal
         Of each variable, at the parameters of the component.
     weight : float
@@ -39,6 +47,7 @@ class Component:
     """
 
     conditioned: Conditioned
+    origin: Origin
     laws: tuple[Marginal, ...]
     weight: float = 1.0
     students: tuple[Student, ...] = ()
@@ -47,6 +56,26 @@ class Component:
     def spread(self, task: int) -> Spread:
         """Return the law of the errors of a variable, in units of their deviation."""
         return self.students[task].spread if self.students else NORMAL
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether its predictions are those of one Gaussian model of all variables."""
+        return is_joint(self.conditioned, len(self.laws))
+
+    @functools.cached_property
+    def prior(self) -> Prior:
+        """Its process before any data, ready to be drawn."""
+        covariance = self.origin.process.covariance
+        return Prior.of(covariance, self.origin.theta[: covariance.size])
+
+    @functools.cached_property
+    def joint(self) -> Gaussian:
+        """The one Gaussian model of all variables that its parameters define."""
+        return joint(self.conditioned, self.origin)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What follows from the rest is made anew where it is needed.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def mixed(
@@ -123,13 +152,22 @@ class Predictor:
         values : sequence of ndarray (m,)
             The fields of its law there.
         """
-        fields = self.variables[task].fields
-        columns = [f.encode(v) for f, v in zip(fields, values, strict=True)]
-        rows = np.column_stack(columns) if fields else None
+        rows = self._rows(task, values)
         count = len(self.components)
         stds = moments[count : 2 * count] if len(moments) > 1 else np.zeros_like(moments)
         limits = moments[2 * count :].reshape(2, count, -1) if len(moments) > 2 * count else None
         return _predictive(self.components, task, moments[:count], stds, rows, limits)
+
+    def law(self, component: int, task: int, values: Sequence[npt.NDArray[Any]]) -> Marginal:
+        """Return the law of a variable in a component, at cells with these fields, each (m,)."""
+        law, rows = self.components[component].laws[task], self._rows(task, values)
+        return law if rows is None else law.at(rows)
+
+    def _rows(self, task: int, values: Sequence[npt.NDArray[Any]]) -> FloatArray | None:
+        """Return what the law of a variable varies with, (m, c); None if it does not."""
+        fields = self.variables[task].fields
+        columns = [f.encode(v) for f, v in zip(fields, values, strict=True)]
+        return np.column_stack(columns) if fields else None
 
     def bounds(self, task: int, nugget: bool) -> bool:
         """Tell whether a variable has sites where an observation is known as an interval."""
@@ -137,9 +175,10 @@ class Predictor:
             c.limits is not None and c.limits.holds(task) for c in self.components
         )
 
-    def rows(self, task: int, nugget: bool) -> int:
-        """Return how many numbers of a cell :meth:`latent` returns."""
-        return (4 if self.bounds(task, nugget) else 2) * len(self.components)
+    def rows(self, quantity: str, task: int, nugget: bool) -> int:
+        """Return how many numbers of a cell :meth:`latent` or :meth:`frame` returns."""
+        bounded = quantity == "latent" and self.bounds(task, nugget)
+        return (4 if bounded else 2) * len(self.components)
 
     def latent(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return latent means and standard deviations (2 k, m) at coordinates, each (m,).
@@ -163,6 +202,57 @@ class Predictor:
         (only,) = self._conditioned()
         mean: FloatArray = only.mean(targets, task=task, nugget=nugget)
         return mean[None]
+
+    def frame(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
+        """Return what draws need at coordinates: means, and what deviations are multiplied by.
+
+        The latter (of (2 k, m) in all, means first) is the deviation of the component in units of
+        that of the joint process.
+        """
+        targets = to_targets(self.coordinates, self.sites, numbers)
+        asked: dict[str, Any] = {"task": task, "nugget": nugget}
+        means, ratios = [], []
+        for component in self.components:
+            if component.is_joint:
+                means.append(component.conditioned.mean(targets, **asked))
+                ratios.append(np.ones(targets.size))
+                continue
+            own = component.conditioned.moments(targets, **asked)
+            total = component.joint.moments(targets, **asked).variance
+            means.append(own.mean)
+            ratios.append(np.sqrt(own.variance / np.where(total > 0.0, total, np.inf)))
+        return np.stack([*means, *ratios])
+
+    def correlation(
+        self, numbers: Sequence[FloatArray], task: tuple[int, int], nugget: bool
+    ) -> FloatArray:
+        """Return the latent correlation (k, m) of two variables at coordinates, given the data."""
+        targets = to_targets(self.coordinates, self.sites, numbers)
+        found = []
+        for component in self.components:
+            assert isinstance(component.joint, Joint)
+            found.append(component.joint.correlation(targets, task, nugget=nugget))
+        return np.stack(found)
+
+    @property
+    def has_correlations(self) -> bool:
+        """Whether the joint law of several variables is known in closed form."""
+        return all(isinstance(c.joint, Joint) for c in self.components)
+
+    def endless(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
+        """Return 1 at coordinates, each (m,), where a variable has no mean, else 0, as (1, m).
+
+        Its tail is then too heavy for the latent deviation. A law that varies has its heaviest.
+        """
+        heaviest = [
+            float(np.max(c.laws[task].tail_index)) * float(c.spread(task).scales.max()) ** 2
+            for c in self.components
+        ]
+        found = np.zeros((1, len(numbers[0])))
+        if max(heaviest) >= _HEAVY:
+            stds = self.latent(numbers, task, nugget)[len(heaviest) : 2 * len(heaviest)]
+            found[0] = (np.array(heaviest)[:, None] * stds**2 >= 1.0).any(axis=0)
+        return found
 
     def information(self, numbers: Sequence[FloatArray], task: int, nugget: bool) -> FloatArray:
         """Return the precision (t - 1, m) that each secondary adds at coordinates, each (m,)."""

@@ -144,9 +144,9 @@ class Bounded:
         high = np.minimum(self.high, near + np.where(off > 0.0, reach, whole))
         return low, high
 
-    def quantile(self, level: float) -> FloatArray:
-        """Return the score of a level in (0, 1)."""
-        sign, goal = (1.0 if level <= 0.5 else -1.0), float(ndtri(level))
+    def quantile(self, level: float | FloatArray) -> FloatArray:
+        """Return the score of a level in (0, 1), or of one of each site."""
+        sign, goal = np.where(np.asarray(level) <= 0.5, 1.0, -1.0), ndtri(level)
 
         def excess(score: FloatArray) -> FloatArray:
             found = sign * ndtri(self.tail(score, sign))

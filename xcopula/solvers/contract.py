@@ -64,6 +64,7 @@ class LeavesOut(Protocol):
         """
 
 
+@runtime_checkable
 class Gaussian(Conditioned, LeavesOut, Protocol):
     """One Gaussian sample, conditioned by a solver: the means of other methods build on it."""
 
@@ -106,6 +107,11 @@ class Joint(Gaussian, Protocol):
         self, targets: Targets, others: Targets, *, task: int = 0, nugget: bool = True
     ) -> FloatArray:
         """Return the prior covariance (m, k) of a task at targets and at other points."""
+
+    def correlation(
+        self, targets: Targets, tasks: tuple[int, int], *, nugget: bool = True
+    ) -> FloatArray:
+        """Return the correlation (m,) of two tasks at targets given the data; 0 where known."""
 
 
 class Solver(Protocol):

@@ -272,6 +272,34 @@ class Factorised:
             self.state, points, targets.sites, task, inputs, others.sites, offsets, nugget=nugget
         )
 
+    def correlation(
+        self, targets: Targets, tasks: tuple[int, int], *, nugget: bool = True
+    ) -> FloatArray:
+        """Return the correlation (m,) of two tasks at targets given the data; 0 where known."""
+        found = np.empty(targets.size)
+        prior = self._at_one_site(tasks, nugget)
+        for where in batches(targets.size, 2 * self.sample.size):
+            part = targets.take(where)
+            first, second = (self.whiten(part, task=t, nugget=nugget)[1] for t in tasks)
+            own = [prior[k, k] - np.einsum("ij,ij->i", w, w) for k, w in enumerate((first, second))]
+            shared = prior[0, 1] - np.einsum("ij,ij->i", first, second)
+            free = (own[0] > 0.0) & (own[1] > 0.0)
+            for task in tasks if nugget else ():
+                free &= self.sample.observed(task, part.sites) < 0
+            found[where] = np.where(free, shared / np.sqrt(np.where(free, own[0] * own[1], 1.0)), 0)
+        return np.clip(found, -1.0, 1.0)
+
+    def _at_one_site(self, tasks: tuple[int, int], nugget: bool) -> FloatArray:
+        """Return the prior covariance (2, 2) of two tasks at one site."""
+        place, site = np.zeros((len(self.inputs), 1)), np.zeros(1, np.int64)
+        order, steps = np.arange(len(self.sample.offsets)), np.empty((2, 2))
+        for k, other in enumerate(tasks):
+            only = np.where(order > other, 1, 0)
+            for row, task in zip(steps, tasks, strict=True):
+                both = cross(self.state, place, site, task, place, site, only, nugget=nugget)
+                row[k] = both[0, 0]
+        return steps
+
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, in closed form from the inverse."""
         inverse = inverse_from_cholesky(self.factor.copy())

@@ -85,6 +85,11 @@ class CoordinateGroup:
         """
         return _rows(np.eye(self.columns)) if self.columns > 1 else ()
 
+    @property
+    def separable(self) -> bool:
+        """Whether each axis has a column of its own, on a scale of its own numbers."""
+        return True
+
     def embed(self, numbers: FloatArray) -> FloatArray:
         """Turn numbers (axes, m) into columns (columns, m)."""
         return numbers
@@ -138,6 +143,11 @@ class Globe(CoordinateGroup):
     def columns(self) -> int:
         """Number of columns: points in space."""
         return 3
+
+    @property
+    def separable(self) -> bool:
+        """Whether each axis has a column of its own: a point in space depends on both."""
+        return False
 
     def directions(self, centre: FloatArray) -> Directions:
         """Return east and north at the centre of the data.
@@ -198,6 +208,11 @@ class Cycle(CoordinateGroup):
     def columns(self) -> int:
         """Number of columns: points of the plane of the circle."""
         return 2
+
+    @property
+    def separable(self) -> bool:
+        """Whether each axis has a column of its own: it has two."""
+        return False
 
     def directions(self, centre: FloatArray) -> Directions:
         """Return none: a circle has none that all its points share."""

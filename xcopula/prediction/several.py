@@ -1,0 +1,291 @@
+"""The posterior of several variables together: what is asked of all of them at once."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from xcopula.arguments import check_integer
+from xcopula.prediction.posterior import Posterior
+from xcopula.prediction.sampling import drawn_together
+from xcopula.prediction.thresholds import Limit, Threshold
+from xcopula.process import Spread
+from xcopula.process.bivariate import both_above
+from xcopula.process.outcome import score_of, tail
+from xcopula.warn import shown
+
+__all__ = ["Posteriors"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_HOW = ("all", "any")
+_DRAWS = 1000
+_UNIT = np.zeros(()), np.ones(())  # mean and deviation
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Posteriors(Mapping[str, Posterior]):
+    """What a model knows about several variables on a target.
+
+    It is a mapping: ``both["Zn"]`` is the posterior of one of them. Every other result is a Dataset
+    of all.
+
+    Attributes
+    ----------
+    each : tuple of Posterior
+    """
+
+    each: tuple[Posterior, ...]
+
+    def __getitem__(self, name: str) -> Posterior:
+        for posterior in self.each:
+            if posterior.name == name:
+                return posterior
+        raise KeyError(f"There is no posterior of {shown(name)}; there are {list(self)}.")
+
+    def __iter__(self) -> Iterator[str]:
+        return (posterior.name for posterior in self.each)
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def __repr__(self) -> str:
+        inner = repr(self.each[0]).split(" on ", 1)[1]
+        return f"<xcopula.Posteriors of {list(self)} on {inner}"
+
+    @property
+    def lazy(self) -> bool:
+        """Whether results are dask-backed."""
+        return self.each[0].lazy
+
+    def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> xr.Dataset:
+        """Draw realizations of all variables together; see :meth:`Posterior.sample`."""
+        return xr.merge([p.sample(n, seed, start=start) for p in self.each])
+
+    def quantile(self, q: float | Sequence[float] | FloatArray) -> xr.Dataset:
+        """Return quantiles of each variable; see :meth:`Posterior.quantile`."""
+        return xr.merge([p.quantile(q) for p in self.each])
+
+    def median(self) -> xr.Dataset:
+        """Return the median of each variable."""
+        return xr.merge([p.median() for p in self.each])
+
+    def interval(self, level: float = 0.9) -> xr.Dataset:
+        """Return the central interval of each variable; see :meth:`Posterior.interval`."""
+        return xr.merge([p.interval(level) for p in self.each])
+
+    def mean(self) -> xr.Dataset:
+        """Return the mean of each variable; see :meth:`Posterior.mean`."""
+        return xr.merge([p.mean() for p in self.each])
+
+    def std(self) -> xr.Dataset:
+        """Return the standard deviation of each variable; see :meth:`Posterior.std`."""
+        return xr.merge([p.std() for p in self.each])
+
+    def cdf(self, values: Mapping[str, Threshold]) -> xr.Dataset:
+        """Return P(Y <= value) of each variable, by its name; see :meth:`Posterior.cdf`."""
+        self._check_thresholds(values, "values")
+        return xr.merge([_own_threshold(self[v].cdf(t), v) for v, t in values.items()])
+
+    def exceedance(self, thresholds: Mapping[str, Threshold]) -> xr.Dataset:
+        """Return P(Y > threshold) of each variable, by its name; see :meth:`Posterior.exceedance`.
+
+        Of all at once see :meth:`joint_exceedance`.
+        """
+        self._check_thresholds(thresholds)
+        return xr.merge([_own_threshold(self[v].exceedance(t), v) for v, t in thresholds.items()])
+
+    def correlation(self) -> xr.DataArray:
+        """Return the latent correlation of two variables in each cell, given the data.
+
+        It says how what is not known of one goes with what is not known of the other: 0 where
+        either is observed.
+
+        Raises
+        ------
+        ValueError
+            If there are not two variables, or the solver does not know their joint law; draws do.
+        """
+        if len(self.each) != 2:
+            raise ValueError(
+                f"A correlation is of two variables, found {list(self)}. Ask for the posterior of "
+                "two."
+            )
+        if not self._has_correlations:
+            raise ValueError(
+                "The correlation of two variables in a cell is known to the exact solver only. "
+                "Take it of draws: `xr.corr` of `sample(500)` along 'realization'."
+            )
+        found = self._correlation()
+        if len(found) > 1:
+            weights = np.array([c.weight for c in self.each[0].predictor.components])
+            found = np.tensordot(weights, found, 1)[None]
+        first, second = self
+        return xr.DataArray(
+            found[0],
+            dims=self.each[0].dims,
+            coords=self.each[0].coords,
+            name="correlation",
+            attrs={"long_name": f"latent correlation of {first} and {second}", "units": "1"},
+        )
+
+    def joint_exceedance(
+        self,
+        thresholds: Mapping[str, Threshold],
+        how: str = "all",
+        *,
+        n: int = _DRAWS,
+        seed: int = 0,
+    ) -> xr.DataArray:
+        """Return the probability that all, or any, of the variables exceed their thresholds.
+
+        Two variables have a closed form with the exact solver, in memory. Else it is the share of
+        ``n`` draws, whose error is at most ``0.5 / sqrt(n)``; the attribute ``draws`` says so.
+
+        Parameters
+        ----------
+        thresholds : mapping of str to float or DataArray
+            In the units of each variable, as in :meth:`Posterior.exceedance`.
+        how : {"all", "any"}
+        n, seed : int
+            Of the draws, where they are needed.
+
+        Raises
+        ------
+        KeyError
+            If a variable is not among those of the posterior.
+        ValueError, TypeError
+            If ``how``, ``n``, ``seed`` or a threshold is not valid.
+        """
+        self._check_thresholds(thresholds)
+        if how not in _HOW:
+            raise ValueError(f"`how` must be one of {_HOW}, found {shown(how)}.")
+        n, seed = check_integer("n", n, least=1), check_integer("seed", seed)
+        chosen = {v: _limit(self[v], t) for v, t in thresholds.items()}
+        found: Any
+        if len(chosen) == 2 and self._has_correlations and not self.lazy:
+            found, drawn = self._in_closed_form(chosen, how), {}
+        else:
+            found, drawn = self._by_draws(chosen, how, n, seed), {"draws": n, "seed": seed}
+        names = {"all": " and ", "any": " or "}[how].join(chosen)
+        attrs = {"long_name": f"probability of more than the thresholds of {names}", "units": "1"}
+        return xr.DataArray(
+            found,
+            dims=self.each[0].dims,
+            coords=self.each[0].coords,
+            name="joint_exceedance",
+            attrs=attrs | drawn,
+        )
+
+    def _check_thresholds(self, thresholds: Any, name: str = "thresholds") -> None:
+        if not isinstance(thresholds, Mapping) or not thresholds:
+            raise TypeError(
+                f"`{name}` must be a mapping of variables to numbers, as in "
+                f"{{{next(iter(self))!r}: 1.0}}, found {shown(thresholds)}."
+            )
+        for variable in thresholds:
+            self[variable]
+
+    @functools.cached_property
+    def _has_correlations(self) -> bool:
+        """Whether the joint law of two is in closed form: exact, and no values are intervals."""
+        first = self.each[0]
+        fitted = not self.lazy and all(p.bounded is False for p in self.each)
+        return fitted and bool(first.predictor.has_correlations)
+
+    def _correlation(self) -> Any:
+        first, second = (p.query.task for p in self.each)
+        query = replace(self.each[0].query, task=(first, second))
+        return query.evaluate(self.each[0].predictor, "correlation", self.each[0].components)
+
+    def _in_closed_form(self, limits: Mapping[str, Limit], how: str) -> FloatArray:
+        pair = Posteriors(tuple(self[v] for v in limits))
+        first = pair.each[0]
+        moments = [p.moments.reshape(2, -1, math.prod(p.query.shape)) for p in pair.each]
+        cells = np.flatnonzero(np.isfinite(moments[0][0, 0]))
+        correlation = pair._correlation().reshape(len(moments[0][0]), -1)[:, cells]
+        total = np.zeros(cells.size)
+        for k, component in enumerate(first.predictor.components):
+            scores = [
+                _scores(p, limit, k, cells)
+                for p, limit in zip(pair.each, limits.values(), strict=True)
+            ]
+            spreads = [component.spread(p.query.task) for p in pair.each]
+            for weight, *scales in _together(*spreads):
+                away = [
+                    _away(score, mean[k, cells], scale * std[k, cells])
+                    for (mean, std), score, scale in zip(moments, scores, scales, strict=True)
+                ]
+                found = both_above(away[0], away[1], correlation[k])
+                if how == "any":
+                    found = tail(away[0], *_UNIT, -1.0) + tail(away[1], *_UNIT, -1.0) - found
+                total = total + component.weight * weight * found
+        out = np.full(moments[0].shape[-1], np.nan)
+        out[cells] = np.clip(total, 0.0, 1.0)
+        return out.reshape(first.query.shape)
+
+    def _by_draws(self, limits: Mapping[str, Limit], how: str, n: int, seed: int) -> Any:
+        join: Any = np.minimum if how == "all" else np.maximum
+        first = self[next(iter(limits))]
+        step = n if self.lazy else drawn_together(math.prod(first.query.shape), first.data)
+        total: Any = 0.0
+        for start in range(0, n, step):
+            count = min(step, n - start)
+            above = [
+                limit.above(self[variable].sample(count, seed, start=start))
+                for variable, limit in limits.items()
+            ]
+            total = total + functools.reduce(join, above).sum("realization", skipna=False)
+        return (total / n).transpose(*first.dims).data
+
+
+def _limit(posterior: Posterior, threshold: Any) -> Limit:
+    units = str(posterior.attrs.get("units", ""))
+    return Limit.of(threshold, posterior.name, units, posterior.sizes, posterior.coords)
+
+
+def _scores(posterior: Posterior, limit: Limit, component: int, cells: IntArray) -> FloatArray:
+    """Return the normal scores of a threshold at some cells, under the law of a component."""
+    query, shape = posterior.query, posterior.query.shape
+    pairs = zip(query.fields, query.missing(query.field_index), strict=True)
+    fields = [np.broadcast_to(np.expand_dims(f, axes), shape).flat[cells] for f, axes in pairs]
+    law = posterior.predictor.law(component, query.task, fields)
+    value: Any = limit.value
+    if isinstance(value, xr.DataArray):
+        blank = xr.DataArray(np.zeros(shape), dims=query.dims)
+        value = (blank + value).transpose(*query.dims).values.flat[cells]
+    return np.broadcast_to(score_of(law, value, cells.shape), cells.shape)
+
+
+def _own_threshold(result: xr.DataArray, variable: str) -> xr.DataArray:
+    """Give the threshold of a result a name of its own: each variable has another."""
+    return result.rename(threshold=f"{variable}_threshold")
+
+
+def _away(score: FloatArray, mean: FloatArray, std: FloatArray) -> FloatArray:
+    """Return how many deviations a score is above the mean; without end where all is known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        known = np.where(score >= mean, np.inf, -np.inf)
+        return np.where(std > 0.0, (score - mean) / std, known)
+
+
+def _together(first: Spread, second: Spread) -> Iterator[tuple[float, float, float]]:
+    """Yield weights and scales of two laws of errors, whose levels are the same in every draw."""
+    ends = [np.cumsum(s.weights)[:-1] for s in (first, second)]
+    cuts = np.unique(np.concatenate([[0.0], *ends, [1.0]]))
+    for low, high in itertools.pairwise(cuts.tolist()):
+        middle = 0.5 * (low + high)
+        scales = [
+            float(s.scales[np.searchsorted(e, middle)])
+            for s, e in zip((first, second), ends, strict=True)
+        ]
+        yield high - low, scales[0], scales[1]
