@@ -29,10 +29,14 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_intervals.py", [], "| neighbours | 200 | 30 % below a limit |"),
         ("bench_limits.py", [], "| half the limit | 1 |"),
         ("bench_defaults.py", ["worlds"], "| directional | "),
+        ("bench_draws.py", ["moments"], "| matern12 | lmc | 1 |"),
+        ("bench_draws.py", ["peers"], "| 100 | 1,600 |"),
+        ("bench_draws.py", ["stream"], "two workers against one"),
     ],
     ids=[
         *("promises", "units", "calibration", "coverage", "mixtures", "stations"),
         *("rules", "fits", "million", "effects", "cells", "intervals", "limits", "defaults"),
+        *("draws", "draws of peers", "draws on workers"),
     ],
 )
 def test_quick(script, stage, expected):

@@ -102,8 +102,8 @@ class Query:
     dims : tuple
     chunks : mapping of dim to tuple of int, or None
         None for a result in memory.
-    task : int, or tuple of int
-        Which variable is asked for, or which two.
+    task : int
+        Which variable is asked for.
     nugget : bool
     fields : sequence of array
         Fields of its law, each with dims in the order of ``dims``.
@@ -115,7 +115,7 @@ class Query:
     index: Sequence[tuple[Hashable, ...]]
     dims: tuple[Hashable, ...]
     chunks: Mapping[Hashable, tuple[int, ...]] | None
-    task: Any
+    task: int
     nugget: bool
     fields: Sequence[Any] = ()
     field_index: Sequence[tuple[Hashable, ...]] = ()
@@ -128,18 +128,25 @@ class Query:
         return tuple(sizes[d] for d in self.dims)
 
     def evaluate(
-        self, predictor: Any, quantity: str, rows: int | None, tell: Tell | None = None
+        self,
+        predictor: Any,
+        quantity: str,
+        rows: int | None,
+        tell: Tell | None = None,
+        *,
+        tasks: tuple[int, int] | None = None,
     ) -> Any:
         """Evaluate a quantity on all cells, now or lazily; only now it tells of cells.
 
-        None is a number of rows that is not known before the model is fitted.
+        None is a number of rows that is not known before the model is fitted. A quantity of two
+        variables has ``tasks`` in place of its own.
         """
         options: dict[str, Any] = {
             "missing": self.missing(self.index),
             "predictor": predictor,
             "quantity": quantity,
             "rows": rows,
-            "task": self.task,
+            "task": self.task if tasks is None else tasks,
             "nugget": self.nugget,
         }
         if self.chunks is None:

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -204,8 +204,10 @@ class Posteriors(Mapping[str, Posterior]):
 
     def _correlation(self) -> Any:
         first, second = (p.query.task for p in self.each)
-        query = replace(self.each[0].query, task=(first, second))
-        return query.evaluate(self.each[0].predictor, "correlation", self.each[0].components)
+        own = self.each[0]
+        return own.query.evaluate(
+            own.predictor, "correlation", own.components, tasks=(first, second)
+        )
 
     def _in_closed_form(self, limits: Mapping[str, Limit], how: str) -> FloatArray:
         pair = Posteriors(tuple(self[v] for v in limits))
