@@ -52,7 +52,7 @@ def read_table(path: Path) -> xr.Dataset:
     for axis in "xy":
         samples[axis].attrs |= KM
     for metal in ("Cd", "Ni", "Zn"):
-        samples[metal].attrs["units"] = "mg/kg"
+        samples[metal].attrs["units"] = "mg kg-1"
     return samples
 
 
