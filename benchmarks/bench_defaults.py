@@ -103,10 +103,8 @@ def score(model: CopulaModel, tests: xr.Dataset) -> Row:
     """Return mean scores of what a model says of hidden values, one by one."""
     truth = tests[model.tasks[0]]
     posterior = model.posterior(tests.drop_vars(truth.name))
-    crps, log_density, level = (
-        posterior._apply(of, field=truth).values
-        for of in (Predictive.crps, Predictive.log_density, Predictive.cdf)
-    )
+    crps, level = posterior.crps(truth).values, posterior.cdf(truth).values
+    log_density = posterior._apply(Predictive.log_density, field=truth).values
     return {
         "crps": crps.mean(),
         "log_score": np.maximum(log_density, LEAST_LOG_DENSITY).mean(),

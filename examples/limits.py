@@ -20,7 +20,6 @@ from matplotlib.figure import Figure
 
 import xcopula
 from xcopula import CopulaModel
-from xcopula.process import Predictive
 
 LIMITS = {1992: 1.2, 1993: 0.8, 1994: 0.4}  # mg/kg
 GUIDE = 0.8  # mg/kg, the Swiss guide value of cadmium in soil
@@ -53,7 +52,7 @@ def read_table(path: Path) -> xr.Dataset:
     for axis in "xy":
         samples[axis].attrs |= KM
     for metal in ("Cd", "Ni", "Zn"):
-        samples[metal].attrs["units"] = "mg/kg"
+        samples[metal].attrs["units"] = "mg kg-1"
     return samples
 
 
@@ -74,7 +73,7 @@ def score(model: CopulaModel, tests: xr.Dataset) -> dict[str, float]:
     """Return scores of the validation sites, where metals are not known."""
     posterior = model.posterior(tests[["x", "y"]])
     truth = tests["Cd"]
-    crps = posterior._apply(Predictive.crps, field=truth)
+    crps = posterior.crps(truth)
     lower, upper = posterior.interval(0.9)
     inside = (lower <= truth) & (truth <= upper)
     low = truth < max(LIMITS.values())

@@ -229,3 +229,79 @@ class TestCommands:
         done = self.run("fit", table, *words)
         assert done.exit_code == 2
         assert "Column 'metal' has cells such as <0.2" in " ".join(done.output.split())
+
+
+def test_scores_say_what_is_known(fitted, data):
+    """The limits stand beside the values, in leave-one-out and in folds."""
+    found = fitted.loo()
+    lower, upper = limits(fitted)
+    np.testing.assert_array_equal(found["observed_lower"].dropna("site"), lower)
+    np.testing.assert_array_equal(found["observed_upper"].dropna("site"), upper)
+    assert "observed_lower" not in fitted.loo("proxy")
+    options = OPTIONS | {"censored": {"metal": "low"}, "marginals": "lognormal"}
+    folds = xcopula.cross_validate(data, "metal", folds=2, refit=False, **options)
+    low = folds["observed_lower"].dropna("site").values
+    np.testing.assert_array_equal(low == -np.inf, data["low"].values[:40])
+    known = int((~data["low"].values[:40]).sum())
+    assert f"MAE and RMSE are of the {known} values" in xcopula.format_validation(folds)
+
+
+def test_climatology_takes_the_limits(data):
+    """Its law is the one with the largest likelihood of numbers and limits."""
+    from scipy import optimize, stats
+
+    from xcopula.validation.scoring import Withheld, climatology
+
+    model = xcopula.fit(
+        data, "metal", **OPTIONS | {"marginals": "lognormal", "censored": {"metal": "low"}}
+    )
+    values, low = data["metal"].values[:40], data["low"].values[:40]
+
+    def loss(theta):
+        z = (np.log(values) - theta[0]) / np.exp(theta[1])
+        return -np.where(low, stats.norm.logcdf(z), stats.norm.logpdf(z) - theta[1]).sum()
+
+    location, scale = optimize.minimize(loss, [0.0, 0.0]).x
+    withheld = Withheld.of(model.observations, np.arange(40))
+    found = climatology(None, model, withheld, np.array([0.5, 0.9]))
+    expected = np.exp(location + np.exp(scale) * stats.norm.ppf([0.5, 0.9]))
+    np.testing.assert_allclose(found.quantiles[:, 0], expected, rtol=1e-3)
+
+
+class TestFoldsAreChecked:
+    """Before any work, with the limits of what a fold is trained on."""
+
+    @pytest.fixture(autouse=True)
+    def _no_work(self, monkeypatch):
+        from xcopula.validation import crossing
+
+        def work(*_, **__):
+            raise RuntimeError("work began")
+
+        monkeypatch.setattr(crossing, "_run", work)
+
+    def validate(self, data, law, censored):
+        """Ask for two folds of the metal, without a fit for each."""
+        options = OPTIONS | {"marginals": law, "censored": {"metal": censored}}
+        xcopula.cross_validate(data, "metal", folds=2, refit=False, **options)
+
+    def test_a_law_that_takes_none(self, data):
+        """It is refused for the fold."""
+        with pytest.raises(ValueError, match=r"Fold 0: .*takes no intervals: \d+ of \d+ values"):
+            self.validate(data, xcopula.regress("parzen", on="x"), "low")
+
+    def test_numbers_that_only_stand_for_intervals(self, data):
+        """A group whose stored values are all the same may have limits that differ."""
+        north = data["y"] > 1.5
+        metal = data["metal"].where(~north | data["metal"].isnull(), 1.0)
+        step = np.random.default_rng(0).uniform(0.1, 0.8, (2, 60))
+        same = data.assign(
+            metal=metal,
+            lower=metal.where(~north, metal - step[0]).drop_attrs(),
+            upper=metal.where(~north, metal + step[1]).drop_attrs(),
+        ).assign_coords(side=("site", np.where(north, "north", "south")))
+        law = xcopula.by("side", "normal")
+        with pytest.raises(ValueError, match=r"Fold 0: .*all values of north are the same"):
+            self.validate(same, law, None)
+        with pytest.raises(RuntimeError, match="work began"):
+            self.validate(same, law, ("lower", "upper"))

@@ -368,6 +368,14 @@ def make(request, sites, grid, sloped, sloped_grid, trio):
         "regress in by": lambda: law(xcopula.by("side", xcopula.regress("gev", on="height"))),
         "by in regress": lambda: law(xcopula.regress(xcopula.by("side", "t"), on="height")),
         "zeros": lambda: law(xcopula.zero_inflated("gamma")),
+        "zeros that follow": lambda: single(
+            sides,
+            side,
+            marginals=xcopula.regress(
+                xcopula.by("side", xcopula.zero_inflated("gamma")), on="height"
+            ),
+            uncertainty="plugin",
+        ),
         "cut off": lambda: single(marginals="normal", support=(0.0, None)),
         "own law": lambda: law(Logistic(1.5, -1.0)),
         "own kernel": lambda: single(kernels=RationalQuadratic()),
@@ -418,6 +426,7 @@ CASES = [
     "regress in by",
     "by in regress",
     "zeros",
+    "zeros that follow",
     "cut off",
     "own law",
     "own kernel",

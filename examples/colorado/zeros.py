@@ -24,7 +24,6 @@ from common import draw_blocks, markdown, mean_and_error, read_arguments, run_al
 
 import xcopula
 from xcopula import CopulaModel, regress, zero_inflated
-from xcopula.process import Predictive
 
 ATOM, HALVED = "zeros as they are", "half of what a gauge resolves"
 COORDS = {"space": ["lon", "lat"], "elevation": "elevation"}
@@ -73,7 +72,7 @@ def run(job: Job) -> list[dict[str, Any]]:
     rows = []
     for treatment in (ATOM, HALVED):
         posterior = fit(training, treatment, quick=job.quick).posterior(tests.drop_vars("ppt"))
-        crps = posterior._apply(Predictive.crps, field=truth).values
+        crps = posterior.crps(truth).values
         lower, upper = posterior.interval(0.9).values
         # Up to half of what a gauge resolves is a zero.
         dry = posterior.cdf(0.0 if treatment == ATOM else 0.5).values

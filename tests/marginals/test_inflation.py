@@ -25,6 +25,7 @@ from xcopula.marginals import (
     regress,
     zero_inflated,
 )
+from xcopula.marginals.truncation import Truncated
 from xcopula.model.reading import CLASSES
 from xcopula.state import put_together, take_apart
 
@@ -193,13 +194,35 @@ def test_far_theta():
         assert np.isfinite(moved.log_density([0.0, 1.0])).all()
 
 
-def test_the_trend_leaves_the_atom():
-    """A factor moves the values above zero; zero and its probability stay."""
-    law, other = BOUND["regression"], BOUND["of a regression"]
+@pytest.mark.parametrize("name", ["regression", "regression of groups"])
+def test_the_trend_leaves_the_atom(name):
+    """A factor moves the values above zero; zero stays, and its log odds have their own slope."""
+    law, other = BOUND[name], BOUND["of a regression"]
     np.testing.assert_array_equal(law.from_normal(np.full(120, -5.0)), 0.0)
-    np.testing.assert_allclose(law.log_density(np.zeros(120)), np.log(law.base.p0))
+    p0 = np.exp(law.log_density(np.zeros(120)))
+    h = (ROWS[:, 1] - ROWS[:, 1].mean()) / ROWS[:, 1].std()
+    if name == "regression":
+        level = law.parameters["p0"]
+    else:
+        level = np.array([law.parameters[f"p0[{k}]"] for k in range(3)])[ROWS[:, 0].astype(int)]
+    expected = stats.logistic.ppf(level) + law.zero_slopes[0] * h
+    np.testing.assert_allclose(stats.logistic.ppf(p0), expected, rtol=1e-10)
+    np.testing.assert_allclose(stats.norm.cdf(law.to_normal(np.zeros(120))), p0, rtol=1e-10)
+    assert abs(law.zero_slopes[0]) > 0.01
     assert law.atom == other.atom == VARYING["by"].atom == 0.0
     assert Normal().atom is regress("gamma", on="h").fit(POSITIVE, ROWS[:, 1:]).atom is None
+
+
+@pytest.mark.parametrize("logit", [-900.0, -50.0, 50.0, 900.0])
+def test_odds_far_out(logit):
+    """Odds beyond what a probability can tell from 0 or 1 have scores and derivatives."""
+    law = LAWS["gamma"].tilted(np.full(3, logit))
+    y = np.array([0.0, 1.0, 4.0])
+    assert np.isfinite(law.log_density(y)).all()
+    assert not any(np.isnan(each).any() for each in law.sensitivity(y))
+    found = law.from_normal(np.array([-3.0, 0.0, 3.0]))
+    alone = LAWS["gamma"].base.from_normal([-3.0, 0.0, 3.0])
+    np.testing.assert_allclose(found, 0.0 if logit > 0 else alone, rtol=1e-9)
 
 
 def test_a_row_without_a_law():
@@ -221,6 +244,12 @@ def test_names_and_parameters():
     assert law.tail_index == 0.0
     assert LAWS["parzen"].tail_index == LAWS["parzen"].base.tail_index
     assert repr(law) == "ZeroInflated(base=Exponential(scale=2.0), p0=0.5)"
+    slopes = VARYING["regression"].parameters
+    assert slopes["logit p0 ~ h"] == VARYING["regression"].zero_slopes[0] / ROWS[:, 1].std()
+    with pytest.raises(NotImplementedError, match="no atom whose odds"):
+        Truncated(Normal(), 0.0).tilted(np.zeros(2))
+    with pytest.raises(NotImplementedError, match="no atom whose odds"):
+        Truncated(Normal(), 0.0).by_tilt("to_normal_gradient", np.zeros(2))
 
 
 @pytest.mark.parametrize("law", [*LAWS.values(), *VARYING.values()], ids=[*LAWS, *VARYING])

@@ -83,20 +83,51 @@ class TestFit:
         wet, h = y > 0.0, (HEIGHT - HEIGHT.mean()) / HEIGHT.std()
 
         def loss(theta):
-            shape, scale, slope, logit = theta
+            shape, scale, slope, logit, odds = theta
             x, eta = y[wet], slope * h[wet]
-            p0 = expit(logit)
+            p0, each = expit(logit), expit(logit + odds * h)
             density = gamma_law.logpdf(x, np.exp(shape), scale=np.exp(scale + eta))
-            zeros = (ZEROS + 0.5) * np.log(p0) + (wet.sum() + 0.5) * np.log1p(-p0)
-            return -density.sum() - zeros
+            zeros = np.log(np.where(wet, 1.0 - each, each)).sum()
+            prior = 0.5 * np.log(p0 * (1.0 - p0)) - 0.5 * (odds / 2.5) ** 2
+            return -density.sum() - zeros - prior
 
-        best = minimize(loss, [0.3, 1.4, 0.3, -0.8], method="BFGS").x
+        best = minimize(loss, [0.3, 1.4, 0.3, -0.8, 0.0], method="BFGS").x
         bound = law.at(HEIGHT[:, None])
         total = bound.log_density(y).sum() + bound.log_prior()[0]
         assert total == pytest.approx(-loss(best), abs=1e-4)
         assert law.parameters["shape"] == pytest.approx(np.exp(best[0]), rel=1e-3)
         assert law.parameters["h"] * HEIGHT.std() == pytest.approx(best[2], abs=1e-3)
-        assert law.parameters["p0"] == pytest.approx((ZEROS + 0.5) / 401.0, rel=1e-6)
+        assert law.parameters["p0"] == pytest.approx(expit(best[3]), rel=1e-3)
+        assert law.zero_slopes[0] == pytest.approx(best[4], abs=1e-4)
+
+    @pytest.mark.parametrize("family", ["gamma", "parzen"])
+    def test_zeros_that_follow(self, family):
+        """Slopes of the log odds come back, and AIC tells them from none."""
+        rng = np.random.default_rng(9)
+        n, h = 3000, rng.normal(500.0, 200.0, 3000)
+        for slope in (0.0, -0.004):
+            p0 = expit(-1.0 + slope * (h - 500.0))
+            y = np.where(rng.uniform(size=n) < p0, 0.0, rng.gamma(1.5, 2.0, n))
+            if slope == 0.0:  # each value stands as low as high, so that there is none
+                y, h = np.tile(y[: n // 2], 2), np.append(h[: n // 2], 1000.0 - h[: n // 2])
+            law = zero_inflated(regress(family, on="h")).fit(y, h[:, None])
+            assert law.parameters["logit p0 ~ h"] == pytest.approx(slope, abs=4 * 2.4e-4)
+            assert law.parameters["h"] == pytest.approx(0.0, abs=4e-4)
+            assert (law.zero_gain > 0.0) is (slope != 0.0)
+            assert slope != 0.0 or law.zero_gain == pytest.approx(-2.0, abs=1e-3)
+            one = zero_inflated(regress(family, on="h"), follows=False).fit(y, h[:, None])
+            assert one.zero_slopes is None
+            assert one.parameters["p0"] == pytest.approx(((y == 0.0).sum() + 0.5) / (n + 1.0))
+            both = [each.at(h[:, None]).log_density(y).sum() for each in (law, one)]
+            assert law.zero_gain == pytest.approx(2.0 * (both[0] - both[1]) - 2.0, abs=1e-3)
+
+    def test_zeros_that_a_covariate_tells(self):
+        """Where all zeros are low, the prior keeps the slope finite."""
+        y = np.where(HEIGHT < -0.5, 0.0, RAIN + 0.1)
+        law = regress(zero_inflated("gamma"), on="h").fit(y, HEIGHT[:, None])
+        assert -12.0 < law.zero_slopes[0] < -3.0
+        gradient = law.at(HEIGHT[:, None]).density_pullback(y) + law.log_prior()[1]
+        np.testing.assert_allclose(gradient, 0.0, atol=1e-4)
 
     def test_slopes_of_groups(self):
         """A slope for each group, or one for all; each group has its own probability."""
@@ -104,7 +135,9 @@ class TestFit:
         each = by("month", regress(zero_inflated("gamma"), on="h")).fit(y, rows)
         one = regress(by("month", zero_inflated("gamma")), on="h").fit(y, rows)
         assert isinstance(one, Regression)
-        assert (each.theta.size, one.theta.size) == (16, 13)
+        assert (each.theta.size, one.theta.size) == (20, 14)
+        shared = zero_inflated(by("month", regress("gamma", on="h"))).fit(y, rows)
+        assert shared.theta.size == 13
         for law in (each, one):
             assert law.fields == ("month", "h")
             bound = law.at(rows)
@@ -188,7 +221,7 @@ class TestRecipes:
 
     def test_the_link(self):
         """A trend is a factor, whatever the family's own link."""
-        assert zero_inflated(regress("parzen", on="h")).law.link == "log"
+        assert zero_inflated(regress("parzen", on="h")).link == "log"
         assert regress(zero_inflated("parzen"), on="h").link == "log"
 
 

@@ -114,6 +114,29 @@ class TestDescription:
         slope = fit_by("full").marginals[1].parameters["height"]
         assert f"height {slope:.4g} per km" in fit_by("full").summary()
 
+    def test_what_the_probability_of_zero_follows(self, sloped):
+        """The field is named, with what it does to AIC; so is how to have one number."""
+        height, given = sloped["height"], xcopula.zero_inflated("lognormal")
+        for dry, what in (
+            (height > 1.4, r", which follows height \(AIC lower by \d\d\.\d\)$"),
+            (sloped["x"] % 1.0 < 0.3, r"AIC is higher by [01]\.\d for it \(zero_inflated\(.*False"),
+        ):
+            data = sloped.assign(metal=sloped["metal"].where(~dry, 0.0))
+            law = xcopula.regress(given, on="height")
+            model = xcopula.fit(data, "metal", marginals=law, **FIXED)
+            text = model.summary()
+            line = next(x for x in text.splitlines() if "metal is 0 in" in x)
+            assert re.search(what, line)
+            slope = model.marginals["metal"].parameters["logit p0 ~ height"]
+            assert f"logit p0 ~ height {slope:.4g} per km" in text
+        groups = xcopula.by("side", law)
+        side = np.where(np.arange(60) % 2, "a", "b")
+        data = data.assign_coords(side=("site", side))
+        text = xcopula.fit(data, "metal", marginals=groups, **FIXED).summary()
+        assert "which follows height" in text
+        constant = xcopula.zero_inflated(xcopula.regress("lognormal", on="height"), follows=False)
+        assert "follows" not in xcopula.fit(data, "metal", marginals=constant, **FIXED).summary()
+
     def test_what_competed(self, model):
         """Candidates of the whole model are listed with their scores and weights."""
         from xcopula.model.candidates import Trial

@@ -12,6 +12,7 @@ from strategies import raise_if_dask_computes
 
 import xcopula
 from xcopula.errors import CostError
+from xcopula.marginals import LogNormal
 from xcopula.methods import Transductive
 from xcopula.model import uncertainty
 from xcopula.model.uncertainty import Member, Uncertainty, students_of
@@ -103,16 +104,42 @@ class TestPlugin:
 class TestStudent:
     def test_counts(self, model):
         """Values, and parameters of a variable with its correlations."""
-        found = students_of(model.process, model.observations.sample, model.tasks, model.method)
+        found = students_of(
+            model.process, model.theta, model.observations.sample, model.tasks, model.method
+        )
         assert found == (Student(40.0, 6.0), Student(60.0, 6.0))
 
     def test_secondaries_of_pairs_meet_the_primary_only(self, triple):
         """The primary has a correlation with each, a secondary with one."""
         counts = students_of(
-            triple.process, triple.observations.sample, triple.tasks, triple.method
+            triple.process, triple.theta, triple.observations.sample, triple.tasks, triple.method
         )
         own = [2 + law.dof for law in triple.process.marginals]
         assert [s.parameters for s in counts] == [own[0] + 4, own[1] + 2, own[2] + 2]
+
+    def test_intervals_count_as_what_they_tell(self, sites):
+        """Narrow ones as numbers, half a law as less, and the summary says how many they are."""
+        first = sites["metal"].notnull() & (np.arange(60) < 20)
+        given = {"marginals": LogNormal(0.0, 1.0), "uncertainty": "t", "kernels": "matern32"}
+        values = sites["metal"]
+
+        def count(lower, upper):
+            data = sites.assign(
+                low=values.where(~first, lower(values)), high=values.where(~first, upper(values))
+            )
+            limits = {"metal": ("low", "high")}
+            return xcopula.fit(data, "metal", censored=limits, restarts=0, **given)
+
+        whole = count(lambda v: v * (1 - 1e-6), lambda v: v * (1 + 1e-6))
+        assert whole.uncertainty.members[0].students[0].values == pytest.approx(40.0, abs=1e-9)
+        half = count(lambda v: 0.0 * v, lambda v: v)
+        found, number = half.uncertainty.members[0].students[0].values, int(first.sum())
+        law = half.marginals["metal"]
+        limits = law.to_normal(values.values[first.values])
+        told = [1.0 - stats.truncnorm.var(-np.inf, z) for z in limits]
+        assert found == pytest.approx(40.0 - number + sum(told), rel=1e-9)
+        shown = f"{found:.1f}".removesuffix(".0")
+        assert f"({shown} values of metal, 4 parameters)" in half.summary()
 
     def test_quantiles_against_scipy(self, model, widened, grid):
         """The latent deviation grows, and its quantiles are those of t."""

@@ -51,6 +51,27 @@ class TestLoo:
         (ax,) = loo_scatter(stacked, "").axes
         np.testing.assert_array_equal(ax.lines[0].get_xydata(), flat.lines[0].get_xydata())
 
+    def test_intervals_are_lines(self, loo):
+        """From one limit to the other, counted as their PIT says, and without an error."""
+        limited = loo.assign(
+            observed_lower=loo["observed"].copy(data=[1.0, -np.inf, 9.0, 4.0, np.nan]),
+            observed_upper=loo["observed"].copy(data=[1.0, 0.5, 9.0, np.inf, np.nan]),
+            pit=loo["observed"].copy(data=[0.5, 0.01, 0.999, 0.6, np.nan]),
+        )
+        (ax,) = loo_scatter(limited, "").axes
+        inside, outside = ax.lines[:2]
+        np.testing.assert_array_equal(inside.get_xydata(), [[1.5, 1.0]])
+        np.testing.assert_array_equal(outside.get_xydata(), [[3.0, 9.0]])
+        _, good, bad = (np.array(c.get_segments()) for c in ax.collections)
+        assert good[0, 0].tolist() == [3.5, 4.0]
+        assert good[0, 1, 1] > ax.get_ylim()[1]
+        assert bad[0, 1].tolist() == [2.0, 0.5]
+        assert bad[0, 0, 1] < ax.get_ylim()[0]
+        labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert labels == ["90 % band", "within: 50 %", "outside: 50 %", "an interval"]
+        assert ax.texts[0].get_text() == "mean absolute error of the 2 numbers 3.25\nCRPS 0.85"
+        check_looks(ax.figure)
+
 
 class TestReliability:
     def test_dots_are_frequencies_of_classes(self):

@@ -48,3 +48,23 @@ def test_axes_are_counted(model):
     assert law_panels(model, axes=axes) is axes[0, 0].figure
     with pytest.raises(ValueError, match="`axes` must be 4 axes"):
         law_panels(model, axes=axes[0])
+
+
+def test_intervals_are_drawn_within_them(sites):
+    """Neither a pile at the limit nor a law that seems not to fit."""
+    import xcopula
+
+    limit = float(sites["metal"].median())
+    options = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+    model = xcopula.fit(sites, "metal", censored={"metal": limit}, **options)
+    top, below = law_panels(model).axes
+    scores = below.lines[-1].get_ydata()
+    assert np.unique(scores).size == 40
+    z = float(model.marginals["metal"].to_normal(limit))
+    assert (scores < z).sum() == 20
+    counts = np.array([bar.get_height() * bar.get_width() for bar in top.patches])
+    right = np.array([bar.get_x() + bar.get_width() for bar in top.patches])
+    assert counts[right <= limit].sum() > 0.2
+    labels = [text.get_text() for text in top.get_legend().get_texts()]
+    assert labels == ["lognormal", "20 of 40 drawn\nwithin their limits"]
+    check_looks(top.figure)

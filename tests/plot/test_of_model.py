@@ -86,6 +86,20 @@ class TestReliability:
         drawn = [bar.get_height() for bar in ax.child_axes[0].patches]
         np.testing.assert_array_equal(drawn, counts)
 
+    def test_intervals_that_hold_the_threshold_are_left_out(self, sites):
+        """The others are above or below, whatever number was stored for them."""
+        limit = float(sites["metal"].quantile(0.3))
+        options = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0}
+        model = xcopula.fit(sites, "metal", censored={"metal": limit}, **options)
+        below = (sites["metal"] <= limit).sum()
+        for threshold, count in ((limit / 2.0, 40 - below), (limit, 40), (2.0 * limit, 40)):
+            axes = model.plot.reliability(threshold, bins=1).axes[0]
+            dots = next(line for line in axes.lines if line.get_label() == "observed")
+            known = sites["metal"].where(sites["metal"] > limit) if count < 40 else sites["metal"]
+            share = (known.dropna("site") > threshold).mean()
+            np.testing.assert_allclose(dots.get_ydata(), [share])
+            assert axes.child_axes[0].patches[0].get_height() == count
+
     @pytest.mark.parametrize("threshold", ["x", None, [1.0], True])
     def test_a_threshold_is_a_number(self, model, threshold):
         with pytest.raises(TypeError, match="`threshold` must be a number, found"):

@@ -242,6 +242,63 @@ class TestThresholdsThatAreFields:
             posterior.exceedance(change(limit))
 
 
+class TestCrps:
+    """The score of values on the cells of the target."""
+
+    @pytest.fixture
+    def observed(self, grid):
+        """A value in each cell, in another order of dims; one is missing."""
+        values = (1.0 + grid["x"] * grid["y"]).drop_attrs()
+        return values.where(values != values[0, 0]).assign_attrs(units="mg kg-1")
+
+    def test_against_the_integral(self, model, posterior, observed):
+        """Of what the distribution function lacks, squared."""
+        found = posterior.crps(observed)
+        assert (found.name, found.dims) == ("metal_crps", ("y", "x"))
+        assert (found.chunks is not None) == posterior.lazy
+        assert found.attrs["units"] == "mg kg-1"
+        assert found.attrs["long_name"].startswith("continuous ranked probability score of metal")
+        assert "standard_name" not in found.attrs
+        assert found.isnull().sum() == found.isnull()[0, 0] == 1
+        latent = posterior.latent.isel(x=3, y=2)
+        value = float(observed.isel(x=3, y=2))
+        y = np.linspace(1e-6, 60.0, 400_001)
+        z = (model.marginals["metal"].to_normal(y) - float(latent["mean"])) / float(latent["std"])
+        expected = np.trapezoid((ndtr(z) - (y >= value)) ** 2, y)
+        assert float(found.isel(x=3, y=2)) == pytest.approx(expected, rel=1e-3)
+
+    def test_of_a_mixture(self, model, grid, observed):
+        """A value that is missing has no score, there either."""
+        wide = model.with_uncertainty("t").posterior(grid).crps(observed)
+        assert wide.isnull().sum() == wide.isnull()[0, 0] == 1
+        assert not np.allclose(wide, model.posterior(grid).crps(observed), equal_nan=True)
+
+    def test_nothing_is_computed(self, model, grid, observed):
+        """On a lazy target, with lazy values."""
+        with raise_if_dask_computes():
+            found = model.posterior(grid, chunks={"x": 3}).crps(observed.chunk(x=2))
+        xr.testing.assert_allclose(found, model.posterior(grid).crps(observed))
+
+    @pytest.mark.parametrize(
+        ("change", "error", "match"),
+        [
+            (lambda a: a.rename(x="z"), ValueError, r"`observed` has dims \['z'\], the target has"),
+            (
+                lambda a: a.isel(x=slice(3)),
+                ValueError,
+                "`observed` is not on the cells.*3 e",
+            ),
+            (lambda a: a.assign_attrs(units="m"), ValueError, "`observed` is in 'm', 'metal' in"),
+            (lambda a: a.astype(str), TypeError, "`observed` must be a DataArray .* dtype <U"),
+            (lambda a: 3.0, TypeError, r"`observed` must be a DataArray of numbers .* found 3\.0"),
+        ],
+    )
+    def test_refused(self, posterior, observed, change, error, match):
+        """Other dims, cells, units, or no numbers."""
+        with pytest.raises(error, match=match):
+            posterior.crps(change(observed))
+
+
 def test_a_name_instead_of_quantiles(model, grid):
     """The second argument is not the variable."""
     with pytest.raises(TypeError, match=r"`quantiles` must be numbers.*pass `variable='proxy'`"):

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from xcopula.marginals import Gamma, Grouped, LogNormal, Normal
-from xcopula.process import Moments, Scores, scores
+from xcopula.process import Moments, Scores, drawn_scores, scores
 
 LAW = Normal(3.0, 2.0)
 MEAN = np.array([-1.3, 0.0, 0.4, 2.0, -0.2, 0.0])
@@ -197,3 +197,15 @@ class TestIntervals:
             law.to_normal(1.0), 0.2, np.sqrt(0.5)
         ) - stats.norm.logpdf(law.to_normal(1.0))  # fmt: skip
         assert found.log_score[1] == pytest.approx(density)
+
+    def test_drawn_scores(self):
+        """Of a law alone: standard normal where it is right, and numbers keep theirs."""
+        y = np.random.default_rng(4).normal(3.0, 2.0, 2000)
+        limits = np.stack([np.where(y < 4.0, -np.inf, y), np.where(y < 4.0, 4.0, y)])
+        z = drawn_scores(Normal(3.0, 2.0), np.maximum(y, 4.0), limits)
+        np.testing.assert_array_equal(z[y >= 4.0], Normal(3.0, 2.0).to_normal(y[y >= 4.0]))
+        assert (z[y < 4.0] < 0.5).all()
+        assert stats.kstest(z, "norm").statistic < 0.03
+        law = reference.Dry(0.4, 2.0)
+        dry = drawn_scores(law, np.zeros(500), np.zeros((2, 500)))
+        assert stats.kstest(stats.norm.cdf(dry) / 0.4, "uniform").statistic < 0.01

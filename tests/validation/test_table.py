@@ -61,6 +61,19 @@ class TestText:
         assert "skill against climatology  +0.900" in text
         assert "skill against single task  +0.500" in text
 
+    def test_intervals_have_no_error(self):
+        """They are left out of MAE and RMSE, and counted; where nothing is left, nothing is."""
+        found = made(primary="lead", folds="blocks")
+        observed = found["observed"]
+        limits = {"observed_lower": observed.where(observed < 4.0, 0.0), "observed_upper": observed}
+        text = format_validation(found.assign(limits))
+        row = next(line for line in text.splitlines() if line.startswith("  model"))
+        assert [float(v) for v in row.split()[1:4]] == pytest.approx([0.1, 0.1, 0.15])
+        assert "MAE and RMSE are of the 3 values that are no intervals" in text
+        assert "no intervals" not in format_validation(found)
+        limits["observed_lower"] = 0.0 * observed
+        assert "nan" in format_validation(found.assign(limits))
+
     def test_without_secondaries(self):
         """There is no single task to compare with."""
         found = made(primary="lead", folds="sites", buffer="space 3")

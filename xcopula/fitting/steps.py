@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.errors import SupportError
 from xcopula.fitting.alone import (
     VALUES_ALONE,
     Alone,
@@ -29,6 +30,7 @@ from xcopula.fitting.directions import (
     input_groups,
     try_directions,
 )
+from xcopula.fitting.heaps import refuse_zeros, support_of_method, warn_of_heap
 from xcopula.fitting.interruption import run_of
 from xcopula.fitting.optimiser import Objective, Optimum
 from xcopula.fitting.request import Request, check_structures
@@ -42,7 +44,7 @@ from xcopula.fitting.selection import (
     select_structures,
 )
 from xcopula.fitting.suggestion import suggest
-from xcopula.fitting.suitability import begin_law, within
+from xcopula.fitting.suitability import Support, begin_law, within
 from xcopula.fitting.together import (
     Fitted,
     Tables,
@@ -54,7 +56,8 @@ from xcopula.fitting.together import (
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
-from xcopula.marginals import Marginal
+from xcopula.marginals import Law, Marginal, Recipe
+from xcopula.methods import Method
 from xcopula.methods.part import Part, given_tasks
 from xcopula.model.candidates import Candidate
 from xcopula.model.intervals import check_intervals
@@ -111,13 +114,35 @@ def begin(observations: Observations, request: Request) -> Request:
     run_of(request.ticket).expect(3600.0 * cost.hours)
     if request.uncertainty == "laplace":
         check_room(method, solver, sample)
-    laws = []
+    laws, supports = _begin_laws(observations, request, method)
+    return replace(
+        request,
+        laws=laws,
+        support=supports,
+        method=method,
+        solver=solver,
+        anisotropy=anisotropy,
+    )
+
+
+def _begin_laws(
+    observations: Observations, request: Request, method: Method
+) -> tuple[tuple[Law | None, ...], tuple[Support, ...]]:
+    """Fit the laws that were asked for; say what becomes of zeros, and of other heaps."""
+    laws, supports = [], []
     for i, (variable, law) in enumerate(zip(observations.variables, request.laws, strict=True)):
-        own = request.support[i] if request.support else None
-        laws.append(begin_law(law, sample.select([i]), variable.labels, own, variable.name))
-    known = [law if isinstance(law, Marginal) else None for law in laws]
-    method.check_intervals(sample, known, observations.names)
-    return replace(request, laws=tuple(laws), method=method, solver=solver, anisotropy=anisotropy)
+        sample = observations.sample.select([i])
+        stated = request.support[i] if request.support else None
+        try:
+            laws.append(begin_law(law, sample, variable.labels, stated, variable.name))
+        except SupportError:
+            refuse_zeros(method, sample, variable.name)
+            raise
+        supports.append(support_of_method(method, law, sample, variable, stated))
+        warn_of_heap(law, sample, variable, stated)
+    known = [law if isinstance(law, Marginal | Recipe) else None for law in laws]
+    method.check_intervals(observations.sample, known, observations.names)
+    return tuple(laws), tuple(supports)
 
 
 def try_law(

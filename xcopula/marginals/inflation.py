@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -40,6 +40,9 @@ class ZeroInflated(Composed):
         The law G of the values above zero, which may vary from row to row.
     p0 : float
         The probability of zero.
+    tilt : ndarray (n,), optional
+        By how much its log odds differ at each row, where they follow covariates: see
+        :class:`~xcopula.marginals.regression.Regression`.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class ZeroInflated(Composed):
 
     base: Marginal
     p0: float
+    tilt: Array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Marginal):
@@ -121,15 +125,28 @@ class ZeroInflated(Composed):
         return float(logit(self.p0))
 
     @property
-    def _logs(self) -> tuple[float, float]:
+    def _logits(self) -> Array:
+        """Log odds of zero: (n,) where rows differ, else scalar."""
+        return np.asarray(self._logit if self.tilt is None else self._logit + self.tilt)
+
+    @property
+    def _logs(self) -> tuple[Array, Array]:
         """Log probabilities of zero, and of more than zero."""
-        return float(log_expit(self._logit)), float(log_expit(-self._logit))
+        logits = self._logits
+        return np.asarray(log_expit(logits)), np.asarray(log_expit(-logits))
 
     @property
     def _threshold(self) -> Array:
         """The score up to which all scores are mapped to zero."""
-        log_zero, log_rest = self._logs
-        return normal_score(np.asarray(log_zero), np.asarray(log_rest))
+        return normal_score(*self._logs)
+
+    def tilted(self, tilt: Array) -> Self:
+        """Return the law with log odds of zero that differ by ``tilt`` (n,)."""
+        return replace(self, tilt=tilt)
+
+    def by_tilt(self, method: str, y: npt.ArrayLike) -> Array:
+        """Evaluate the derivative by the tilt (n,) of what ``method`` is the gradient of."""
+        return self._factors(method, y)[1]
 
     def _above(self, y: npt.ArrayLike) -> tuple[npt.NDArray[np.bool_], Array]:
         """Return which values are above zero, and the values with a median in place of others."""
@@ -183,34 +200,34 @@ class ZeroInflated(Composed):
 
     def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
         """Evaluate dz / d theta (n, p); at zero that of the threshold."""
-        by_base, by_logit = self._score_factors(y)
+        by_base, by_logit = self._factors("to_normal_gradient", y)
         own = self.base.to_normal_gradient(self._above(y)[1])
         return np.column_stack([_times(by_base[:, None], own), by_logit])
 
     def log_density_gradient(self, y: npt.ArrayLike) -> Array:
         """Evaluate d log f / d theta (n, p)."""
-        wet, safe = self._above(y)
-        own = np.where(wet[:, None], self.base.log_density_gradient(safe), 0.0)
-        return np.column_stack([own, np.where(wet, -self.p0, 1.0 - self.p0)])
+        by_base, by_logit = self._factors("log_density_gradient", y)
+        own = self.base.log_density_gradient(self._above(y)[1])
+        return np.column_stack([np.where(by_base[:, None] > 0.0, own, 0.0), by_logit])
 
-    def _score_factors(self, y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Return dz / d(base's score) and dz / d(logit) of each value."""
+    def _factors(self, method: str, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """Return what the base's own derivative counts, and the one by the logit, of each value."""
         wet, safe = self._above(y)
+        (log_zero, log_rest) = self._logs
+        if method == "log_density_gradient":
+            return wet.astype(np.float64), np.where(wet, -np.exp(log_zero), np.exp(log_rest))
         z, own = self.to_normal(y), self.base.to_normal(safe)
         with np.errstate(invalid="ignore", over="ignore"):
-            by_base = np.exp(self._logs[1] + log_phi(own) - log_phi(z))
-            by_logit = self.p0 * np.exp(log_ndtr(-z) - log_phi(z))
+            by_base = np.exp(log_rest + log_phi(own) - log_phi(z))
+            by_logit = np.exp(log_zero + log_ndtr(-z) - log_phi(z))
         return np.where(wet, by_base, 0.0), by_logit
 
     def _pullback(self, method: str, y: npt.ArrayLike, weights: Array | None) -> Array:
-        wet, safe = self._above(y)
-        if method == "to_normal_gradient":
-            by_base, by_logit = self._score_factors(y)
-        else:
-            by_base, by_logit = wet.astype(np.float64), np.where(wet, -self.p0, 1.0 - self.p0)
+        by_base, by_logit = self._factors(method, y)
         if weights is not None:
             by_base, by_logit = weights * by_base, weights * by_logit
-        return np.append(self.base._pullback(method, safe, by_base), by_logit.sum())
+        own = self.base._pullback(method, self._above(y)[1], by_base)
+        return np.append(own, by_logit.sum())
 
     @property
     def theta(self) -> Array:
@@ -233,7 +250,8 @@ class ZeroInflated(Composed):
     def log_prior(self) -> tuple[float, Array]:
         """Evaluate the log prior of the base law and of the probability, and its gradient."""
         value, gradient = self.base.log_prior()
-        return value + 0.5 * sum(self._logs), np.append(gradient, 0.5 - self.p0)
+        both = float(log_expit(self._logit) + log_expit(-self._logit))
+        return value + 0.5 * both, np.append(gradient, 0.5 - self.p0)
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -65,6 +65,16 @@ class Recipe(ABC):
         return isinstance(self.law, Recipe) and self.law.includes_lower_end
 
     @property
+    def atom(self) -> float | None:
+        """The value that will have a probability of its own, if there is one."""
+        return 0.0 if self.includes_lower_end else None
+
+    @property
+    def zeros_follow(self) -> bool:
+        """Whether the probability of zero follows covariates, where there are both."""
+        return isinstance(self.law, Recipe) and self.law.zeros_follow
+
+    @property
     def remedy(self) -> str:
         """What to do about values that the law does not admit."""
         return Marginal.remedy if self.law is None else self.law.remedy

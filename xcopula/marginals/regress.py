@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -97,7 +97,13 @@ class Regress(Recipe):
                 f"{error} With link='log' the trend is a factor, which keeps values positive."
             ) from None
         law = Regression(base, design, coefficients, multiplicative, float(working.std()))
-        return law if self._is_maximum() else maximise(law, y, table)
+        if self.zeros_follow:
+            law = replace(law, zero_slopes=np.zeros(coefficients.size))
+        if not self._is_maximum():
+            law = maximise(law, y, table)
+        elif self.zeros_follow:  # the coefficients are final, the odds of zero are not
+            law = maximise(law, y, table, held=law.trend_part)
+        return _weighed(law, base, y, table) if self.zeros_follow else law
 
     def _is_maximum(self) -> bool:
         """Tell whether least squares, then a fit to the residuals, is the final answer.
@@ -107,6 +113,23 @@ class Regress(Recipe):
         """
         least_squares = self.law in (Normal, LogNormal) and self.link == self.law.link
         return least_squares or self.family is Parzen
+
+
+def _weighed(law: Regression, constant: Marginal, y: Array, table: Array) -> Regression:
+    """Return a law with the AIC that its odds of zero gain over those of its base.
+
+    Of independent values the zeros have a likelihood of their own, which only the odds affect.
+    """
+    dry, zeros = y == 0.0, np.zeros(y.size)
+    gain = 0.0
+    for sign, each in (
+        (1.0, law.at(table)),
+        (-1.0, constant.at(table[:, : len(constant.fields)])),
+    ):
+        log_p0 = each.log_density(zeros)
+        log_rest = np.log(-np.expm1(np.minimum(log_p0, -np.finfo(float).eps)))
+        gain += sign * float(np.where(dry, log_p0, log_rest).sum())
+    return replace(law, zero_gain=2.0 * (gain - law.coefficients.size))
 
 
 def regress(
@@ -131,6 +154,9 @@ def regress(
         "identity" adds the trend to the values; "log" multiplies them by its exponential. The
         default is "log" for families of positive values (log-normal, gamma, exponential), else
         "identity".
+
+    Where zero has a probability of its own, its log odds follow the covariates too:
+    ``zero_inflated(law, follows=False)`` keeps it one number.
 
     Returns
     -------

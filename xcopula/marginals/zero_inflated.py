@@ -20,7 +20,15 @@ __all__ = ["Inflate", "with_zeros", "zero_inflated"]
 
 @dataclass(frozen=True)
 class Inflate(Recipe):
-    """A recipe for a :class:`~xcopula.marginals.inflation.ZeroInflated`; see `zero_inflated`."""
+    """A recipe for a :class:`~xcopula.marginals.inflation.ZeroInflated`; see `zero_inflated`.
+
+    Attributes
+    ----------
+    follows : bool
+        Whether the probability of zero follows the covariates of a regression.
+    """
+
+    follows: bool = True
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -36,6 +44,11 @@ class Inflate(Recipe):
     def includes_lower_end(self) -> bool:
         """Zero has a probability of its own."""
         return True
+
+    @property
+    def zeros_follow(self) -> bool:
+        """Whether the probability of zero follows the covariates of a regression."""
+        return self.follows
 
     @property
     def remedy(self) -> str:
@@ -78,24 +91,31 @@ _CHOOSE = f"Choose one of {_POSITIVE}, or 'auto'."
 
 
 def zero_inflated(
-    law: str | type[Marginal] | Recipe | Marginal = "auto", *, p0: float | None = None
-) -> Inflate | ZeroInflated:
+    law: str | type[Marginal] | Recipe | Marginal = "auto",
+    *,
+    p0: float | None = None,
+    follows: bool = True,
+) -> Recipe | ZeroInflated:
     """Describe a law with a probability of its own for zero, such as that of daily rain.
 
     Parameters
     ----------
     law : str, Marginal, type of Marginal or recipe
         The law of the values above zero: one of positive values. "auto" chooses a family.
-        ``regress(...)`` lets them follow covariates; ``by(...)`` gives them a law for each group,
-        and all groups the same probability of zero. The other way round,
+        ``regress(...)`` lets them follow covariates, and the probability of zero too; it is the
+        same as ``regress(zero_inflated(...))``. ``by(...)`` gives them a law for each group, and
+        all groups the same probability of zero, whatever they follow. The other way round,
         ``by(key, zero_inflated(...))``, each group has its own.
     p0 : float, optional
         The probability of zero to start from, where the law is an instance; 0.5 by default. It is
         fitted to the values in any other case.
+    follows : bool
+        Whether the log odds of zero follow the covariates of ``regress(...)``. False keeps the
+        probability one number.
 
     Returns
     -------
-    Inflate, or ZeroInflated if the law is an instance
+    Inflate, Regress of it, or ZeroInflated if the law is an instance
 
     Raises
     ------
@@ -119,14 +139,15 @@ def zero_inflated(
     inner = ingredient(law, "zero_inflated")
     if isinstance(inner, Recipe) and inner.includes_lower_end:
         raise ValueError(f"zero_inflated cannot contain another, found {inner.name!r}. Use one.")
-    if isinstance(inner, Regress) and inner.link == "identity":
-        if inner.own_link is not None:
-            raise ValueError(
-                "zero_inflated needs positive values, and a trend that is added does not keep them "
-                "so. Give `regress` no `link`, or 'log'."
-            )
-        inner = replace(inner, own_link="log")
-    recipe = Inflate(inner)
+    if isinstance(inner, Regress) and inner.own_link == "identity":
+        raise ValueError(
+            "zero_inflated needs positive values, and a trend that is added does not keep them "
+            "so. Give `regress` no `link`, or 'log'."
+        )
+    # what follows covariates is one law, whichever way it is written
+    trend = inner if isinstance(inner, Regress) else None
+    own = Inflate(inner if trend is None else trend.law, follows)
+    recipe: Recipe = own if trend is None else replace(trend, law=own, own_link="log")
     family = recipe.family
     if family is not None and family in MARGINALS.values() and not _is_positive(family):
         raise ValueError(

@@ -10,6 +10,7 @@ import xarray as xr
 
 from xcopula.arguments import check_integer
 from xcopula.labels.buffer import Buffer, check_buffer, within
+from xcopula.marginals.intervals import is_interval
 from xcopula.prediction.predictor import mixed
 from xcopula.process import Moments, Predictive, scores_of
 from xcopula.solvers import LeavesOut
@@ -47,6 +48,8 @@ def leave_out(
     predicted = predict_left_out(model, task, own, near)
     limits = None if sample.limits is None else sample.limits[:, own]
     results = scores_of(predicted, sample.values[own], limits)._asdict()
+    if limits is not None and is_interval(limits).any():
+        results |= {"observed_lower": limits[0], "observed_upper": limits[1]}
     dim, coords = model.observations.labels(own, results)
     found = {name: (dim, values) for name, values in results.items()}
     return xr.Dataset(found, coords, attrs=_notes(model, task))

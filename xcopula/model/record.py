@@ -314,7 +314,8 @@ class CopulaModel(Predicting, Planning):
         A value that is known as an interval, or that has a probability of its own such as a zero,
         is scored by what is known of it: the ``log_score`` is the log of the probability of the
         interval, the ``crps`` is the integral over what lies outside, and the ``pit`` lies evenly
-        between the probabilities of both limits, by a fixed rule.
+        between the probabilities of both limits, by a fixed rule. Where there are intervals,
+        ``observed_lower`` and ``observed_upper`` are their limits, equal for a number.
         """
         return leave_out(self, variable, buffer, most)
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
-from xcopula.marginals import Marginal
+from xcopula.marginals import Grouped, Marginal, Regression
 from xcopula.model.directions import find_directions, with_units
 from xcopula.solvers import MOST_EXACT, Sequential
 
@@ -95,8 +95,28 @@ def _zeros(model: CopulaModel) -> list[str]:
         if law.atom is not None:
             values = sample.values[sample.task(i)]
             count = f"{(values == law.atom).sum():,} of {values.size:,} values"
-            lines.append(f"  {name} is {law.atom:g} in {count}: that has a probability of its own")
+            lines.append(
+                f"  {name} is {law.atom:g} in {count}: that has a probability of its own"
+                + _followed(law)
+            )
     return lines
+
+
+def _followed(law: Marginal) -> str:
+    """Say what the probability of zero follows, and whether that helped."""
+    laws = law.laws if isinstance(law, Grouped) else (law,)
+    follow = [
+        each for each in laws if isinstance(each, Regression) and each.zero_slopes is not None
+    ]
+    if not follow:
+        return ""
+    names, gain = " and ".join(follow[0].design.fields), sum(each.zero_gain for each in follow)
+    if gain > 0.0:
+        return f", which follows {names} (AIC lower by {gain:.1f})"
+    return (
+        f", which follows {names}, although AIC is higher by {-gain:.1f} for it "
+        "(zero_inflated(..., follows=False) keeps it one number)"
+    )
 
 
 def _trials(model: CopulaModel) -> list[str]:
@@ -231,7 +251,13 @@ def _listed(parameters: Mapping[str, float], fields: Sequence[Field]) -> str:
 
 def _per(fields: Sequence[Field]) -> dict[str, str]:
     """Return the units of slopes, by field."""
-    return {field.name: f" per {field.units}" for field in fields if field.units}
+    slopes = ("{}", "logit p0 ~ {}")
+    return {
+        slope.format(field.name): f" per {field.units}"
+        for field in fields
+        if field.units
+        for slope in slopes
+    }
 
 
 def _laws_by_group(name: str, law: Marginal, fields: Sequence[Field]) -> list[str]:

@@ -19,7 +19,7 @@ from xcopula.methods import Method
 from xcopula.model.candidates import Share
 from xcopula.model.laplace import DRAWS, Objective, draw
 from xcopula.model.naming import parameter_names
-from xcopula.process import Process, Sample, Student
+from xcopula.process import Process, Sample, Student, parts_told
 from xcopula.solvers import Sequential, Solver
 from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 from xcopula.warn import shown
@@ -143,8 +143,8 @@ class Uncertainty:
         if self.kind == "t":
             values, parameters = self.members[0].students[0]
             found = (
-                f"Student's t with {values - parameters:.4g} degrees of freedom ({values:.0f} "
-                f"values of {tasks[0]}, {parameters:.3g} parameters)"
+                f"Student's t with {values - parameters:.4g} degrees of freedom "
+                f"({_number(values)} values of {tasks[0]}, {parameters:.3g} parameters)"
             )
         elif self.kind == "laplace":
             count = sum(m.weights.size for m in self.members)
@@ -202,13 +202,12 @@ def account(model: CopulaModel, kind: str, wrap: Wrap | None = None) -> CopulaMo
 def _chosen(model: CopulaModel, wrap: Wrap | None) -> Uncertainty | None:
     """Count what simulation shows to be right for the size at hand."""
     sample = model.observations.sample
-    first = sample.sizes[0]
     if isinstance(model.solver, Sequential):
         return _certain(model, f"{sample.size:,} values leave little open")
-    count = _counts(model.process, sample, model.method)[0].parameters
+    first, count = _counts(model.process, model.theta, sample, model.method)[0]
     reason = "few parameters for so many values"
     if count > _CROWDED * first and sample.size <= _MOST_DRAWN and _has_optimum(model):
-        few = f"{count:.3g} parameters are many for {first:,} values of {model.tasks[0]}"
+        few = f"{count:.3g} parameters are many for {_number(first)} values of {model.tasks[0]}"
         try:
             found = _laplace(model, few, wrap)
         except ValueError as error:
@@ -244,44 +243,56 @@ def _certain(model: CopulaModel, reason: str) -> Uncertainty | None:
 def _student(model: CopulaModel, reason: str) -> Uncertainty:
     sample = model.observations.sample
     members = [
-        _at_optimum(share, students_of(share.process, sample, model.tasks, model.method))
+        _at_optimum(
+            share, students_of(share.process, share.theta, sample, model.tasks, model.method)
+        )
         for share in _shares(model)
     ]
     return Uncertainty("t", reason, tuple(members))
 
 
 def students_of(
-    process: Process, sample: Sample, tasks: Sequence[str], method: Method
+    process: Process, theta: FloatArray, sample: Sample, tasks: Sequence[str], method: Method
 ) -> tuple[Student, ...]:
     """Return what the errors of each variable were learnt from.
+
+    A value that is known as an interval counts as the part of a value that it tells.
 
     Raises
     ------
     ValueError
         If a variable has not enough values.
     """
-    found = _counts(process, sample, method)
+    found = _counts(process, theta, sample, method)
     for name, (values, parameters) in zip(tasks, found, strict=True):
         if values - parameters < _FEWEST_DEGREES:
             raise ValueError(
                 f"`uncertainty='t'` needs at least {_FEWEST_DEGREES:.0f} values more than there "
-                f"are parameters; variable {name!r} has {values:.0f} values and {parameters:.3g} "
-                "parameters. Use uncertainty='plugin', fewer secondaries or structures, or a law "
-                "with fewer parameters."
+                f"are parameters; variable {name!r} has {_number(values)} values and "
+                f"{parameters:.3g} parameters. Use uncertainty='plugin', fewer secondaries or "
+                "structures, or a law with fewer parameters."
             )
     return found
 
 
-def _counts(process: Process, sample: Sample, method: Method) -> tuple[Student, ...]:
+def _number(values: float) -> str:
+    """Return a number of values, which intervals make a fraction."""
+    return f"{values:,.1f}".removesuffix(".0")
+
+
+def _counts(
+    process: Process, theta: FloatArray, sample: Sample, method: Method
+) -> tuple[Student, ...]:
     """Count values and parameters of each variable: its own, and its correlations with others."""
     covariance = process.covariance
     alone, _ = covariance.with_tasks((0,))
     each = covariance.structures + (covariance.noise == "correlated")
-    found = []
-    for i, (law, values) in enumerate(zip(process.marginals, sample.sizes, strict=True)):
+    found, parts = [], parts_told(process.laws(theta, sample), sample)
+    for i, law in enumerate(process.marginals):
         # A secondary of a transductive model meets the primary only.
         others = 1 if method.pairwise and i else sample.tasks - 1
-        found.append(Student(float(values), float(alone.size + law.dof + each * others)))
+        values = float(parts[sample.task(i)].sum())
+        found.append(Student(values, float(alone.size + law.dof + each * others)))
     return tuple(found)
 
 

@@ -37,16 +37,23 @@ def loo_scatter(loo: xr.Dataset, units: str, ax: Axes | None = None) -> Figure:
     Parameters
     ----------
     loo : Dataset
-        What :meth:`CopulaModel.loo` returns.
+        What :meth:`CopulaModel.loo` returns. Where an observation is known as an interval, all of
+        it is drawn, and whether it lies within the band is told by its PIT.
     units : str
         Of the values, for the eye.
     ax : Axes, optional
     """
-    names = ("observed", "median", "lower", "upper", "crps")
+    names = ["observed", "median", "lower", "upper", "crps"]
+    if "observed_lower" in loo:
+        names += ["observed_lower", "observed_upper", "pit"]
     columns = [np.ravel(each.values) for each in xr.broadcast(*(loo[name] for name in names))]
     known = np.isfinite(columns[0]) & np.isfinite(columns[1])
-    observed, median, lower, upper, crps = (column[known] for column in columns)
+    observed, median, lower, upper, crps, *ends = (column[known] for column in columns)
     inside = (lower <= observed) & (observed <= upper)
+    number = np.ones(observed.size, bool)
+    if ends:
+        number = ends[0] == ends[1]
+        inside = np.where(number, inside, np.abs(2.0 * ends[2] - 1.0) <= 0.9)
     figure, ax = panel(ax)
     # Many bars together are a cloud: each grows fainter, and the dots smaller.
     many = np.clip(200.0 / observed.size, 0.03, 1.0)
@@ -55,18 +62,43 @@ def loo_scatter(loo: xr.Dataset, units: str, ax: Axes | None = None) -> Figure:
     size = 1.2 + 2.3 * np.sqrt(many)
     for which, colour, label in ((inside, ACCENT, "within"), (~inside, WARM, "outside")):
         share = f"{label}: {100.0 * which.mean():.0f} %"
-        ax.plot(median[which], observed[which], "o", ms=size, mew=0, color=colour, label=share)
+        dots = which & number
+        ax.plot(median[dots], observed[dots], "o", ms=size, mew=0, color=colour, label=share)
     ax.axline((median[0], median[0]), slope=1, color=INK, lw=0.8)
-    low = min(observed.min(), np.quantile(lower, 0.01), median.min())
-    high = max(observed.max(), median.max())
+    shown = np.concatenate([observed[number], *(end[np.isfinite(end)] for end in ends[:2])])
+    low = min(shown.min(), np.quantile(lower, 0.01), median.min())
+    high = max(shown.max(), median.max())
+    if ends:
+        _draw_intervals(ax, median, ends, number, inside)
     room = 0.04 * (high - low)
     ax.set(ylim=(low - room, high + room), xlim=(median.min() - room, median.max() + room))
     suffix = f", {units}" if units else ""
     label_axes(ax, f"predicted without it (median){suffix}", f"observed{suffix}")
-    error = np.abs(observed - median).mean()
-    add_note(ax, f"mean absolute error {error:.3g}\nCRPS {crps.mean():.3g}")
+    what = "mean absolute error"
+    if not number.all():
+        what += f" of the {number.sum()} numbers"
+    error = np.abs(observed - median)[number]
+    note = f"{what} {error.mean():.3g}\n" if error.size else ""
+    add_note(ax, f"{note}CRPS {crps.mean():.3g}")
     add_legend(ax, "upper left")
     return figure
+
+
+def _draw_intervals(
+    ax: Axes,
+    median: FloatArray,
+    ends: list[FloatArray],
+    number: NDArray[np.bool_],
+    inside: NDArray[np.bool_],
+) -> None:
+    """Draw observations that are known as intervals as lines; an open end leaves the panel."""
+    finite = np.concatenate([median, *(end[np.isfinite(end)] for end in ends[:2])])
+    far = 10.0 * np.abs(finite).max()
+    low, high = (np.clip(end, -far, far) for end in ends[:2])
+    for which, colour, label in ((inside, ACCENT, "an interval"), (~inside, WARM, "_")):
+        own = which & ~number
+        if own.any():
+            ax.vlines(median[own], low[own], high[own], color=colour, lw=1.0, label=label)
 
 
 def reliability_diagram(

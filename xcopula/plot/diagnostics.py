@@ -21,6 +21,7 @@ from xcopula.plot.panels import (
     name_of,
     panel,
 )
+from xcopula.process import drawn_scores
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ def marginal_qq(
     -------
     Figure
         Points on the diagonal if the law fits, with its pointwise 95 % band for independent data.
+        Of a model's values that are known as intervals, and of zeros that have a probability of
+        their own, the score is drawn evenly between the probabilities of both ends.
 
     Raises
     ------
@@ -153,7 +156,9 @@ def _qq_of_model(model: CopulaModel, variable: Any, ax: Axes | None) -> Figure:
     sample = model.observations.sample
     law = model.marginals[task].at(sample.covariates_of(task))
     name = name_of(xr.DataArray(name=model.tasks[task], attrs=model.variables[task].attrs))
-    figure = _draw_qq(law.to_normal(sample.values[sample.task(task)]), name, ax, law.name)
+    # what is known of intervals and zeros is where they lie, not at which end
+    scores = drawn_scores(law, sample.values[sample.task(task)], sample.limits_of(task))
+    figure = _draw_qq(scores, name, ax, law.name)
     axes = figure.axes[-1] if ax is None else ax
     add_note(axes, _JOINT if law.theta.size else _CORRELATED)
     return figure

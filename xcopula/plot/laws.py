@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from xcopula.marginals.intervals import is_interval
 from xcopula.model import CopulaModel
 from xcopula.plot.diagnostics import marginal_qq
 from xcopula.plot.panels import (
@@ -22,6 +23,7 @@ from xcopula.plot.panels import (
     with_units,
 )
 from xcopula.plot.variables import chosen
+from xcopula.process import drawn_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +41,8 @@ def law_panels(
     """Draw the histogram and the density of each variable, and its QQ plot below.
 
     A law that varies has no single density: there the histogram is that of the normal scores,
-    which the law makes standard normal.
+    which the law makes standard normal. Values that are known as intervals stand within them, where
+    the law draws them.
     """
     tasks = chosen(model, variables)
     cells = [(row, column) for row in range(2) for column in range(len(tasks))]
@@ -53,15 +56,18 @@ def law_panels(
 
 def _draw_density(ax: Axes, model: CopulaModel, task: int) -> None:
     sample, law = model.observations.sample, model.marginals[task]
-    values = sample.values[sample.task(task)]
+    values, limits = sample.values[sample.task(task)], sample.limits_of(task)
+    scores = drawn_scores(law.at(sample.covariates_of(task)), values, limits)
     attrs = model.variables[task].attrs
     name = name_of(xr.DataArray(name=model.tasks[task], attrs=attrs))
     if law.fields:
-        values = law.at(sample.covariates_of(task)).to_normal(values)
+        values = scores
         x = np.linspace(min(values.min(), -3.3), max(values.max(), 3.3), _POINTS)
         density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
         label, legend = "normal score", f"standard normal\n({law.name})"
     else:
+        # somewhere within its limits, as the law has it
+        values = np.where(is_interval(limits), law.from_normal(scores), values)
         x = np.linspace(*_range(values, law.from_normal([-3.0, 3.0]).tolist()), _POINTS)
         with np.errstate(over="ignore"):
             density = np.exp(law.log_density(x))
@@ -71,7 +77,10 @@ def _draw_density(ax: Axes, model: CopulaModel, task: int) -> None:
     if not _FEWEST <= edges.size - 1 <= _MOST:
         edges = np.histogram_bin_edges(known, np.clip(edges.size - 1, _FEWEST, _MOST))
     heights, _ = np.histogram(known, bins=edges, density=True)
-    ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=LIGHT, ec="white", lw=0.5)
+    count = int(is_interval(limits).sum())
+    drawn = f"{count} of {values.size} drawn\nwithin their limits" if count else "_"
+    looks: dict[str, Any] = {"color": LIGHT, "ec": "white", "lw": 0.5, "label": drawn}
+    ax.bar(edges[:-1], heights, np.diff(edges), align="edge", **looks)
     ax.plot(x, density, color=INK, lw=1.2, label=legend)
     # A density without bound at the end of its support would flatten the rest.
     ax.set_ylim(0.0, min(1.25 * max(heights.max(), density.max()), 2.5 * heights.max()))

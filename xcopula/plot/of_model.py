@@ -189,7 +189,8 @@ class ModelPlots:
         -------
         Figure
             Dots on the diagonal if probabilities are reliable. The inset counts the predictions
-            in each class.
+            in each class. Values that are known as intervals are left out if the threshold lies
+            within them.
         """
         if isinstance(threshold, bool) or not np.isscalar(threshold) or isinstance(threshold, str):
             raise TypeError(f"`threshold` must be a number, found {shown(threshold)}.")
@@ -201,7 +202,11 @@ class ModelPlots:
         own = sample.task(task)
         predicted = predict_left_out(self.model, task, np.arange(own.start, own.stop))
         probability = predicted.exceedance(float(threshold))
-        figure = reliability_diagram(probability, sample.values[own] > threshold, bins, ax)
+        lower, upper = sample.limits_of(task)
+        number = lower == upper
+        told = number | (lower >= threshold) | (upper <= threshold)
+        happened = np.where(number, lower > threshold, lower >= threshold)
+        figure = reliability_diagram(probability[told], happened[told], bins, ax)
         name, units = self._labels(variable)
         return _entitled(figure, ax, f"{name} above {amount(threshold, units)}")
 

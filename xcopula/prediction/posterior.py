@@ -19,7 +19,12 @@ from xcopula.prediction.functionals import Functionals
 from xcopula.prediction.levels import check_levels
 from xcopula.prediction.sampling import draw
 from xcopula.prediction.telling import telling
-from xcopula.prediction.thresholds import Threshold, check_field, check_thresholds
+from xcopula.prediction.thresholds import (
+    Threshold,
+    check_field,
+    check_observed,
+    check_thresholds,
+)
 from xcopula.process import Predictive
 from xcopula.progress import Progress
 from xcopula.progress.run import Run
@@ -251,6 +256,22 @@ class Posterior(Functionals):
         if "standard_name" in attrs:  # CF's modifier for the uncertainty of a quantity
             attrs["standard_name"] = f"{attrs['standard_name']} standard_error"
         return self._named(self._apply(Predictive.std), "std", attrs)
+
+    def crps(self, observed: xr.DataArray) -> xr.DataArray:
+        """Return the continuous ranked probability score of values that were observed.
+
+        It is in the variable's units, smaller is better, and named after it with ``_crps``.
+
+        Parameters
+        ----------
+        observed : DataArray
+            On dims of the target; NaN gives NaN.
+        """
+        units = str(self.attrs.get("units", ""))
+        field = check_observed(observed, self.name, units, self.sizes, self.coords)
+        attrs = self._value_attrs("continuous ranked probability score")
+        attrs.pop("standard_name", None)  # CF has none for a score
+        return self._named(self._apply(Predictive.crps, field=field), "crps", attrs)
 
     def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> xr.DataArray:
         """Draw realizations of the variable, on a first dim ``realization``.

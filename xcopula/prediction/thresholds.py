@@ -1,4 +1,4 @@
-"""Thresholds that users give: numbers, or one for each cell, in the variable's units."""
+"""Values that users give to compare with: numbers, or one of each cell, in the variable's units."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from xcopula.prediction.levels import numbers_of
 from xcopula.prediction.target import check_cells
 from xcopula.warn import shown
 
-__all__ = ["Limit", "Threshold", "check_field", "check_on_cells", "check_thresholds"]
+__all__ = [
+    "Limit",
+    "Threshold",
+    "check_field",
+    "check_observed",
+    "check_on_cells",
+    "check_thresholds",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Threshold = float | Sequence[float] | FloatArray | xr.DataArray
@@ -39,7 +46,7 @@ def check_thresholds(value: Any, variable: str, units: str) -> FloatArray:
             f"{_THRESHOLD}, found {shown(value)}. Give it in the units of {variable!r}."
         )
     if isinstance(value, xr.DataArray):
-        thresholds = thresholds * _factor(value, variable, units)
+        thresholds = thresholds * _factor("The threshold", value, variable, units)
     return thresholds
 
 
@@ -61,10 +68,46 @@ def check_field(
     """
     if threshold.dtype.kind not in "iuf":
         raise TypeError(f"{_THRESHOLD}, found dtype {threshold.dtype}. Convert it to numbers.")
-    check_on_cells("The threshold", threshold, sizes, labels)
-    factor = _factor(threshold, variable, units)
-    dims = [d for d in sizes if d in threshold.dims]
-    bare = threshold.reset_coords(drop=True).transpose(*dims).astype(np.float64)
+    return _in_cells("The threshold", threshold, variable, units, sizes, labels)
+
+
+def check_observed(
+    observed: Any,
+    variable: str,
+    units: str,
+    sizes: Mapping[Hashable, int],
+    labels: Mapping[Hashable, Any],
+) -> xr.DataArray:
+    """Return observed values in the variable's units, with the target's dims.
+
+    Raises
+    ------
+    ValueError
+        If they have other dims, sizes, labels or units.
+    TypeError
+        If they are no DataArray of numbers.
+    """
+    if not isinstance(observed, xr.DataArray) or observed.dtype.kind not in "iuf":
+        found = f"dtype {observed.dtype}" if isinstance(observed, xr.DataArray) else shown(observed)
+        raise TypeError(
+            f"`observed` must be a DataArray of numbers on dims of the target, found {found}."
+        )
+    return _in_cells("`observed`", observed, variable, units, sizes, labels)
+
+
+def _in_cells(
+    what: str,
+    array: xr.DataArray,
+    variable: str,
+    units: str,
+    sizes: Mapping[Hashable, int],
+    labels: Mapping[Hashable, Any],
+) -> xr.DataArray:
+    """Return an array of numbers in the variable's units, with the target's dims."""
+    check_on_cells(what, array, sizes, labels)
+    factor = _factor(what, array, variable, units)
+    dims = [d for d in sizes if d in array.dims]
+    bare = array.reset_coords(drop=True).transpose(*dims).astype(np.float64)
     return bare * factor
 
 
@@ -84,13 +127,13 @@ def check_on_cells(
     check_cells(what, array, sizes, labels)
 
 
-def _factor(threshold: xr.DataArray, variable: str, own: str) -> float:
-    """Return what turns the units of a threshold into the variable's."""
-    given = units_of(threshold)
+def _factor(what: str, array: xr.DataArray, variable: str, own: str) -> float:
+    """Return what turns the units of an array into the variable's."""
+    given = units_of(array)
     factor = conversion(given or own, own)
     if factor is None:
         raise ValueError(
-            f"The threshold is in {given!r}, {variable!r} in {own or 'no units'!r}. Convert "
+            f"{what} is in {given!r}, {variable!r} in {own or 'no units'!r}. Convert "
             "it, or correct its `units` attribute."
         )
     return factor

@@ -13,9 +13,10 @@ from xcopula.process.sample import (
     keep_scores,
     known_data,
 )
-from xcopula.process.scores import Scores, scores, scores_of
+from xcopula.process.scores import Scores, drawn_scores, scores, scores_of
 from xcopula.process.sites import NO_SITE, Sites, number_sites
 from xcopula.process.spread import NORMAL, Spread, Student
+from xcopula.process.told import parts_told
 
 __all__ = [
     "NORMAL",
@@ -30,10 +31,12 @@ __all__ = [
     "Spread",
     "Student",
     "Targets",
+    "drawn_scores",
     "keep_data",
     "keep_scores",
     "known_data",
     "number_sites",
+    "parts_told",
     "scores",
     "scores_of",
 ]

@@ -251,10 +251,12 @@ class Predictive:
         .. math:: \int (F(y) - 1[y \ge y_{obs}])^2 dy
 
         The integral is taken piece by piece between quantiles of the components, by a Gauss rule.
+        NaN gives NaN.
         """
         if self.plain and self.limits is None and not self.atoms:
             return outcome.crps(self.means[0], self.stds[0], self.laws[0], observed)
-        return self.crps_of_intervals(observed, observed)
+        found = self.crps_of_intervals(observed, observed)
+        return np.where(np.isnan(observed), np.nan, found)
 
     def crps_of_intervals(self, low: FloatArray, high: FloatArray) -> FloatArray:
         r"""Return what the score surely is for values that lie between limits (m,).

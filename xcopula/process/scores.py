@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from xcopula.marginals.base import Marginal
+from xcopula.marginals.intervals import interval_scores, is_interval
 from xcopula.process.predictive import Predictive
 from xcopula.process.sample import Moments
 
-__all__ = ["Scores", "scores", "scores_of"]
+__all__ = ["Scores", "drawn_scores", "scores", "scores_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -87,6 +88,28 @@ def scores_of(
     return _with_intervals(found, predicted, low, high, inside) if inside.any() else found
 
 
+def drawn_scores(law: Marginal, values: FloatArray, limits: FloatArray) -> FloatArray:
+    """Return the normal scores (n,) of values under a law, bound to their rows.
+
+    Of an interval, or an atom of the law, the score is drawn evenly between the probabilities of
+    its ends, by the rule above: they are standard normal if the law is right.
+    """
+    inside = is_interval(limits)
+    if law.atom is not None:
+        inside = inside | (values == law.atom)
+    scores = law.to_normal(values)
+    if not inside.any():
+        return scores
+    ends = interval_scores(law, np.where(inside, limits, [[-np.inf], [np.inf]]))
+    below, up_to = ndtr(ends)
+    return np.where(inside, ndtri(below + _places(inside) * (up_to - below)), scores)
+
+
+def _places(inside: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return how far along its way each interval's PIT stands."""
+    return np.asarray(np.modf(0.5 + _GOLDEN * (np.cumsum(inside) - 1))[0])
+
+
 def _with_intervals(
     found: Scores,
     predicted: Predictive,
@@ -95,7 +118,7 @@ def _with_intervals(
     inside: npt.NDArray[np.bool_],
 ) -> Scores:
     """Score those that are known as intervals by what is known of them."""
-    place = np.modf(0.5 + _GOLDEN * (np.cumsum(inside) - 1))[0]
+    place = _places(inside)
     below, up_to = predicted.cdf_below(low), predicted.cdf(high)
     pit = np.where(inside, below + place * (up_to - below), found.pit)
     with np.errstate(invalid="ignore"):

@@ -106,7 +106,9 @@ def cross_validate(
         ``coverage``), whether the value lies within the central 50, 80, 90 or 95 %. The same scores
         of two references end in ``_climatology`` (the primary's law alone, fitted to the training
         values as if they were independent) and ``_single_task`` (a model of the primary without
-        secondaries). :func:`xcopula.format_validation` prints a table of it.
+        secondaries). Where some values are known as intervals, ``observed_lower`` and
+        ``observed_upper`` are their limits, equal for a number.
+        :func:`xcopula.format_validation` prints a table of it.
 
     Raises
     ------
@@ -256,8 +258,9 @@ class _Asked:
             law = self.request.laws[0]
             try:
                 if isinstance(law, Recipe):  # of any family: groups and slopes count
-                    covariates = sample.covariates_of(0)[rows]
-                    fit_law(law.candidates()[0], sample.values[rows], covariates, fields)
+                    own = law.candidates()[0]
+                    covariates, limits = sample.covariates_of(0)[rows], sample.limits_of(0)[:, rows]
+                    fit_law(own, sample.values[rows], covariates, fields, limits)
                 if refit:
                     parts = _parts(sample, each.train)
                     with _quiet():

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.labels.observations import Observations
+from xcopula.marginals.intervals import is_interval
 from xcopula.validation.scoring import Predicted
 
 __all__ = ["CLIMATOLOGY", "LEVELS", "MODEL", "NAMES", "SINGLE_TASK", "covered", "to_dataset"]
@@ -28,11 +29,14 @@ _LONG_NAMES = {
     "log_score": "log predictive density",
 }
 _OF = {MODEL: "", SINGLE_TASK: " of a single-task model", CLIMATOLOGY: " of the climatology"}
+# Between which values lie, where some are known as intervals.
+_LIMITS = ("observed_lower", "observed_upper")
 _FIRST = ("observed", "fold", "quantiles", *_LONG_NAMES, "covered")
 # All that a result calls its own, dims too: no input may have one of these names.
 NAMES = (
     *_FIRST,
     *(name + end for end in (SINGLE_TASK, CLIMATOLOGY) for name in _LONG_NAMES),
+    *_LIMITS,
     "quantile",
     "coverage",
 )
@@ -70,6 +74,10 @@ def to_dataset(
         "observed": ((), sample.values[own].copy(), dict(variable.attrs)),
         "fold": ((), folds, {"long_name": "fold in which the value was withheld"}),
     }
+    limits = sample.limits_of(0)
+    if is_interval(limits).any():
+        for name, ends in zip(_LIMITS, limits, strict=True):
+            columns[name] = ((), ends.copy(), dict(variable.attrs))
     for end, found in results.items():
         parts = (np.concatenate(part, axis=-1) for part in zip(*found, strict=True))
         joined = Predicted(*(part[..., back] for part in parts))

@@ -45,6 +45,14 @@ def skill(
     return float(1.0 - ratio), float(error)
 
 
+def _known(result: xr.Dataset) -> npt.NDArray[np.bool_]:
+    """Tell which values are numbers, not intervals."""
+    if "observed_lower" not in result:
+        return np.ones(result["observed"].size, bool)
+    found = result["observed_lower"].values == result["observed_upper"].values
+    return np.asarray(found)
+
+
 def format_validation(result: xr.Dataset) -> str:
     """Return a cross-validation as a text table.
 
@@ -60,7 +68,8 @@ def format_validation(result: xr.Dataset) -> str:
         the median and the mean CRPS, in the variable's units, and how many values lie within the
         central 50, 80, 90 and 95 %. Then the skill in CRPS against each reference, with paired
         standard errors: folds are taken for independent, values of one fold are not. One fold
-        alone has no standard error.
+        alone has no standard error. Values that are known as intervals have no error of their
+        own: they are left out of the first two, and the table says how many are left.
     """
     needed = {"observed", "fold", *(n + CLIMATOLOGY for n in ("median", "pit", "crps"))}
     if not isinstance(result, xr.Dataset) or not needed <= set(result.data_vars):
@@ -84,18 +93,21 @@ def format_validation(result: xr.Dataset) -> str:
             f"[{units}]" if units else "", "MAE", "RMSE", "CRPS", *(f"{q:.0%}" for q in LEVELS)
         ),
     ]
+    known = _known(result)
     for end in ends:
-        error = observed - result[f"median{end}"].values
+        error = (observed - result[f"median{end}"].values)[known]
         inside = covered(result[f"pit{end}"].values).mean(axis=1)
         lines.append(
             "  {:12} {:9.4g} {:9.4g} {:9.4g} {:6.1%} {:6.1%} {:6.1%} {:6.1%}".format(
                 _NAMES[end],
-                np.abs(error).mean(),
-                np.sqrt((error**2).mean()),
+                np.abs(error).mean() if error.size else np.nan,
+                np.sqrt((error**2).mean()) if error.size else np.nan,
                 result[f"crps{end}"].values.mean(),
                 *inside,
             )
         )
+    if not known.all():
+        lines.append(f"  MAE and RMSE are of the {known.sum()} values that are no intervals")
     for end in reversed(ends[1:]):
         value, error = skill(result["crps"], result[f"crps{end}"], result["fold"])
         beside = "" if np.isnan(error) else f" (standard error {error:.3f})"
