@@ -242,8 +242,8 @@ MUTANTS = (
     Mutant(
         "interval-slope",
         "process/evidence.py",
-        "weights[0, rows], weights[1, rows] = -count * law.by_low, -count * law.by_high",
-        "weights[0, rows], weights[1, rows] = count * law.by_low, -count * law.by_high",
+        "slopes[:, rows] = -law.by_low, -law.by_high",
+        "slopes[:, rows] = law.by_low, -law.by_high",
         "test_intervals.py::TestLikelihood::test_gradient",
     ),
     Mutant(

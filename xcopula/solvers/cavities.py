@@ -41,10 +41,10 @@ class _Around(NamedTuple):
     which: Terms
 
 
-def fill_in(
-    evidence: Evidence, structure: Connected, held: Held, tolerance: float | None = None
-) -> Evidence:
+def fill_in(evidence: Evidence, structure: Connected) -> Evidence:
     """Return the evidence with stand-ins for its intervals.
+
+    They are found from nothing: a prediction does not depend on what was asked before.
 
     Raises
     ------
@@ -95,8 +95,7 @@ def fill_in(
     def describe() -> str:
         return process.describe(theta)
 
-    options = {} if tolerance is None else {"tolerance": tolerance}
-    return evidence.with_stand_ins(*settle(held, evidence.intervals, cavities, describe, **options))
+    return evidence.with_stand_ins(*settle(Held(), evidence.intervals, cavities, describe))
 
 
 def _around(structure: Connected, rows: IntArray) -> list[_Around]:
