@@ -92,6 +92,7 @@ WITHOUT_STATE = {
     # made of a model or of a target, and made again
     "xcopula.jit.neighbours.Terms": "a graph as the compiled loops read it",
     "xcopula.jit.neighbours._Room": "a small system while it is solved",
+    "xcopula.jit.neighbours._Sites": "intervals of a small system while it is solved",
     "xcopula.jit.pairs.Contraction": "derivatives of one evaluation",
     "xcopula.jit.pairs._Block": "a part of the covariance during one evaluation",
     "xcopula.kernels.base.CrossProfile": "rows of a table while it is made",
@@ -103,6 +104,7 @@ WITHOUT_STATE = {
     "xcopula.solvers.cost.Cost": "an estimate",
     "xcopula.solvers.densities.Densities": "one evaluation, term by term",
     "xcopula.solvers.graph.Graph": "neighbours, which are found again",
+    "xcopula.solvers.likelihood.Likelihood": "what one evaluation leaves",
     "xcopula.solvers.near.Near": "a sample in units of the length scales",
     "xcopula.solvers.terms.Evaluated": "what one evaluation leaves",
     "xcopula.solvers.search.Level": "trees, which are built again",
