@@ -118,9 +118,11 @@ def main() -> None:
             fit(small, solvers[name])  # compiles
         for size in (QUICK if given.quick else SIZES)[name]:
             numbers = simulate(size)
-            kinds = {"numbers": numbers, "30 % below a limit": censor(numbers)}
-            if name == "exact":
-                kinds["rounded"] = round_off(numbers)
+            kinds = {
+                "numbers": numbers,
+                "30 % below a limit": censor(numbers),
+                "rounded": round_off(numbers),
+            }
             base = None
             for kind, sample in kinds.items():
                 done = fit(sample, solvers[name])

@@ -112,6 +112,19 @@ def _gather(room, row, count, inputs, sites, offsets, extra):
 
 
 @vectorised
+def _gather_term(room, row, count, i, inputs, sites, offsets, extra):
+    """Copy neighbours and then an observation; return its segment's number, and its task."""
+    _gather(room, row, count, inputs, sites, offsets, extra)
+    task = 0
+    while i >= offsets[task + 1]:
+        task += 1
+    for c in range(inputs.shape[0]):
+        room.x[c, count] = inputs[c, i]
+    room.sites[count], room.extra[count] = sites[i], extra[i]
+    return offsets.shape[0] - 1, task
+
+
+@vectorised
 def _block_size(room, high, low):
     rows = room.starts[high + 1] - room.starts[high]
     if high == low:
@@ -496,14 +509,7 @@ def terms(which, inputs, sites, offsets, w, extra, state, gradient, each, alpha,
     n_tasks, jittered = offsets.shape[0] - 1, 0
     for r in range(which.rows.shape[0]):
         i, m, row, weight = which.rows[r], which.counts[r], which.neighbours[r], which.weights[r]
-        _gather(room, row, m, inputs, sites, offsets, extra)
-        task = 0
-        while i >= offsets[task + 1]:
-            task += 1
-        own = (n_tasks, task)
-        for c in range(inputs.shape[0]):
-            room.x[c, m] = inputs[c, i]
-        room.sites[m], room.extra[m] = sites[i], extra[i]
+        own = _gather_term(room, row, m, i, inputs, sites, offsets, extra)
         _correlate(room, state, own, gradient)
         shared = _share(room, state, own, True) if n_tasks > 1 else 0
         attempt = _factorise_with_jitter(room, own, m + 1)
@@ -915,14 +921,7 @@ def interval_terms(
     n_tasks, jittered = offsets.shape[0] - 1, 0
     for r in range(which.rows.shape[0]):
         i, m, row, weight = which.rows[r], which.counts[r], which.neighbours[r], which.weights[r]
-        _gather(room, row, m, inputs, sites, offsets, none)
-        task = 0
-        while i >= offsets[task + 1]:
-            task += 1
-        own = (n_tasks, task)
-        for c in range(inputs.shape[0]):
-            room.x[c, m] = inputs[c, i]
-        room.sites[m] = sites[i]
+        own = _gather_term(room, row, m, i, inputs, sites, offsets, none)
         _correlate(room, state, own, gradient)
         shared = _share(room, state, own, True) if n_tasks > 1 else 0
         numbers = _arrange(own_sites, row, m, i, inside, limits)

@@ -1,9 +1,9 @@
-"""Stand-ins for intervals by neighbours: what the values around each one say of it.
+"""Stand-ins for intervals by neighbours, for predictions: what the values around each one say.
 
-The likelihood is a product of terms, and its inverse covariance would give all cavities in one
-pass. But with errors of very different size that inverse is no covariance any more once they are
-taken off. The cavity is therefore a prediction from the nearest values on all sides, which always
-has a variance. With all others as neighbours it is exact.
+A likelihood finds its own, term by term. It is a product of terms, and its inverse covariance would
+give all cavities in one pass. But with errors of very different size that inverse is no covariance
+any more once they are taken off. The cavity is therefore a prediction from the nearest values on
+all sides, which always has a variance. With all others as neighbours it is exact.
 """
 
 from __future__ import annotations
