@@ -242,8 +242,8 @@ MUTANTS = (
     Mutant(
         "interval-slope",
         "process/evidence.py",
-        "weights[0, rows], weights[1, rows] = -count * law.by_low, -count * law.by_high",
-        "weights[0, rows], weights[1, rows] = count * law.by_low, -count * law.by_high",
+        "slopes[:, rows] = -law.by_low, -law.by_high",
+        "slopes[:, rows] = law.by_low, -law.by_high",
         "test_intervals.py::TestLikelihood::test_gradient",
     ),
     Mutant(
@@ -1223,9 +1223,30 @@ MUTANTS = (
     Mutant(
         "terms-jitter-told",
         "solvers/terms.py",
-        "if sum(jittered):",
+        "if jittered:",
         "if False:",
         "solvers/test_neighbours.py::TestHardMatrices",
+    ),
+    Mutant(
+        "likelihood-mixed",
+        "solvers/likelihood.py",
+        "inside[graph.rows] | (inside[graph.neighbours] & there).any(axis=1)",
+        "inside[graph.rows]",
+        "solvers/test_likelihood.py::test_a_term_is_all_less_its_neighbours",
+    ),
+    Mutant(
+        "interval-terms-determinant",
+        "jit/neighbours.py",
+        "factor = (variance + extra) * own_precision",
+        "factor = (variance + old) * own_precision",
+        "solvers/test_likelihood.py::test_a_term_is_all_less_its_neighbours",
+    ),
+    Mutant(
+        "interval-terms-slopes",
+        "jit/neighbours.py",
+        "part += before[a] * before[b] - after[a] * after[b]",
+        "part += after[a] * after[b] - before[a] * before[b]",
+        "solvers/test_likelihood.py::test_the_gradient_is_that_of_the_value",
     ),
     Mutant(
         "densities-variance",

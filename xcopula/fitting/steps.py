@@ -278,7 +278,7 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
         return point
 
     def prepare(at: FloatArray, terms: int | None) -> Objective:
-        given = given_tasks(request.solver, process, sample)
+        given = given_tasks(request.solver)
         part = Part.of(request.solver, process, filled(at), sample, given=given, terms=terms)
         whole = penalised(process, lambda point: part.objective(process, point))
 
