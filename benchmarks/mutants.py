@@ -1202,7 +1202,7 @@ MUTANTS = (
     Mutant(
         "neighbours-trials",
         "solvers/neighbours.py",
-        "return replace(self, predict=None)",
+        "return replace(self, predict=None, tiles=False)",
         "return self",
         "fitting/test_steps.py::test_laws_are_judged_by_the_default_number_for_predictions",
     ),

@@ -58,7 +58,7 @@ def tables_of(observations, request):
 
 def alone_of(observations, request, task):
     """Run step one for one task."""
-    given = observations, request, task
+    given = observations, request, task, steps.survey(observations, request, task)
     first = steps.try_law(*given, 0)
     laws = [first]
     for k in range(1, len(laws_to_try(request.laws[task]))):
