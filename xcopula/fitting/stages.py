@@ -65,6 +65,7 @@ def minimise_in_stages(
     anew: bool,
     whole: bool = True,
     later: bool = False,
+    scout: bool = False,
     watch: Watching = UNWATCHED,
     **options: Any,
 ) -> Staged:
@@ -88,6 +89,8 @@ def minimise_in_stages(
         Whether to end on all terms; else what the part says is enough.
     later : bool
         Whether to stop before all terms: :func:`end_on_all` goes on from there.
+    scout : bool
+        Whether a few iterations from the first start are all.
     watch : Watching, optional
         Follows every stage; ``progress`` of the options follows the first search only.
     **options
@@ -99,7 +102,8 @@ def minimise_in_stages(
     fine: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN * each}
     made = starts[0]
     objective = prepare(made, terms)
-    optimum = minimise_from(objective, starts, bounds, watch=watch, **(rough or fine), **options)
+    given: dict[str, Any] = {"watch": watch, "scout": scout, **(rough or fine), **options}
+    optimum = minimise_from(objective, starts, bounds, **given)
     rounds = _ROUNDS if terms is None else _ROUNDS_ON_SOME
     for _ in range(rounds if anew else 0):
         if _is_near(optimum.theta, made, lengths):
@@ -107,16 +111,16 @@ def minimise_in_stages(
         made = optimum.theta
         objective = prepare(made, terms)
         optimum = _go_on(optimum, objective, bounds, watch, **rough)
-    if ends_on_all:
+    if terms is not None and not scout:
+        # Gains of a search that begins to learn the curvature are small, and end it too early.
         optimum = _with_curvature(optimum, objective, bounds)
         optimum = _go_on(optimum, objective, bounds, watch, **fine, promise=fine["gain"])
-        begun = Staged(optimum, made)
-        if later:
-            return begun
-        return end_on_all(prepare, begun, bounds, lengths=lengths, anew=anew, watch=watch)
-    if rough:
+    elif rough:
         optimum = _go_on(optimum, objective, bounds, watch, **fine)
-    return Staged(optimum, made)
+    staged = Staged(optimum, made)
+    if later or not ends_on_all:
+        return staged
+    return end_on_all(prepare, staged, bounds, lengths=lengths, anew=anew, watch=watch)
 
 
 def end_on_all(
@@ -151,7 +155,8 @@ def end_on_all(
 def _with_curvature(begun: Optimum, some: Objective, bounds: FloatArray) -> Optimum:
     """Measure how a function bends where a search has ended; what was learnt on the way is rough.
 
-    Evaluations of all terms take so much longer that each one saved pays for this.
+    It takes one evaluation of some terms for each parameter. Each step on all terms that it saves
+    takes longer, as a rule.
     """
     if not np.isfinite(begun.value):
         return begun
