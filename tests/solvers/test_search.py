@@ -75,6 +75,18 @@ class TestCells:
             expected = np.sort(row[3 * k : 3 * k + 12])
             assert which.neighbours[k, : which.counts[k]].tolist() == expected.tolist()
 
+    def test_the_nearest_without_one(self):
+        """Each its own, near or far; or only some of them."""
+        search, *_, rng = setting(most=12)
+        points, sites = nowhere(search, rng, 20)
+        ranked = np.argsort(by_distance(search, points), axis=1)
+        one = [row[k % 15 : k % 15 + 1] for k, row in enumerate(ranked)]
+        for without in (one, [own[: k % 2] for k, own in enumerate(one)]):
+            which = search.cells(points, sites, 0, without=without)
+            for k, (row, others) in enumerate(zip(ranked, without, strict=True)):
+                expected = np.sort([i for i in row if i not in others][:12])
+                assert which.neighbours[k, : which.counts[k]].tolist() == expected.tolist()
+
     @pytest.mark.parametrize("name", ["mixed", "groups", "lmc"])
     def test_several_tasks_or_groups(self, name):
         """Neighbours are distinct, increasing, of every task, and none that was left out."""

@@ -166,16 +166,18 @@ def _coarse_to_fine(points: FloatArray) -> IntArray:
     n = len(points)
     # Sorted, then shuffled: the order in which the data came does not matter.
     shuffled = np.lexsort(points.T)[np.random.default_rng(0).permutation(n)]
-    out, taken, filled = np.empty(n, np.int64), np.zeros(n, np.bool_), 0
+    # One after the other in memory, as they are looked at.
+    mixed, numbers = points[shuffled], np.arange(n)
+    out, taken, away, filled = np.empty(n, np.int64), np.zeros(n, np.bool_), np.full(n, np.inf), 0
     radius = 0.5 * float(np.ptp(points, axis=0).max())
     least = 1e-9 * radius
     while filled < _ENOUGH * n and radius > least:
         # Where few can be taken not all need be looked at.
         some = int(_LOOKED_AT * max(filled, 10) * _SHRINK ** -points.shape[1])
-        filled = thin(points, shuffled[:some], radius, taken, out, filled)
+        filled = thin(mixed, numbers[:some], radius, taken, away, out, filled)
         radius *= _SHRINK
-    out[filled:] = shuffled[~taken[shuffled]]
-    return out
+    out[filled:] = np.flatnonzero(~taken)
+    return shuffled[out]
 
 
 def link(

@@ -110,11 +110,12 @@ class Neighbours:
         return not one or covariance.groups[0].freedom > 0
 
     def for_trials(self) -> Neighbours:
-        """Return the solver with its own number of observations for predictions.
+        """Return the solver with its own number of observations for predictions, of single cells.
 
         A larger one makes maps smoother. It would slow every trial of a law, and decide nothing.
+        Values that are left out share no tile.
         """
-        return replace(self, predict=None)
+        return replace(self, predict=None, tiles=False)
 
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
