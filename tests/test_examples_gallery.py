@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
         ("directions", "coordinates", {"directions.png"}, "directions found: mean error"),
         ("limits", "limits", {"map.png", "scores.md"}, "below the limit"),
         ("panel", "gallery", {"panel.png"}, "mean error at the withheld stations"),
+        ("planning", "planning", {"map.png", "scores.md"}, "| early | Co |"),
     ],
 )
 def test_quick(script, folder, pictures, prints, tmp_path, monkeypatch, capsys):
