@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
         ("limits", "limits", {"map.png", "scores.md"}, "below the limit"),
         ("panel", "gallery", {"panel.png"}, "mean error at the withheld stations"),
         ("ensembles", "ensembles", {"draws.png", "areas.png"}, "median at the centre"),
+        ("planning", "planning", {"map.png", "scores.md"}, "| early | Co |"),
     ],
 )
 def test_quick(script, folder, pictures, prints, tmp_path, monkeypatch, capsys):

@@ -207,6 +207,24 @@ class TestLabels:
         assert "site_cell" not in found.coords
         xr.testing.assert_equal(found["candidate"], model.design(grid, 2, grid)["candidate"])
 
+    def test_one_candidate(self, model, grid):
+        """A point with scalar coordinates."""
+        point = xr.Dataset(coords={"x": 1.0, "y": 2.0})
+        found = model.design(point, 1, grid)
+        assert found["candidate"].values.tolist() == [0]
+        assert float(found["site_x"]) == 1.0
+        also = point.expand_dims("site")
+        want = model.design(also, 1, grid)
+        np.testing.assert_allclose(found["criterion"], want["criterion"], rtol=1e-12)
+
+    def test_coordinates_that_are_called_like_results(self, model, candidates, grid):
+        """The target keeps the others."""
+        named = grid.assign_coords(gain=1.0, site_x=2.0, height=("x", np.arange(7.0)))
+        found = model.design(candidates, 2, named)
+        assert found["gain"].dims == ("choice",)
+        assert found["site_x"].dims == ("choice",)
+        assert found["height"].dims == ("x",)
+
     def test_chunked_target(self, model, candidates, grid):
         """It is read: a choice needs all of it."""
         lazy = grid.assign(field=(("y", "x"), np.zeros((6, 7)))).chunk({"y": 2})
@@ -251,6 +269,11 @@ BAD = {
     "of": ({"of": "both"}, ValueError, "`of` must be one of"),
     "no candidates": ({"candidates": 3}, TypeError, "`candidates` must be a Dataset"),
     "a list": ({"threshold": [1.0, 2.0]}, ValueError, "`threshold` must be one number"),
+    "a dim of them": (
+        {"threshold": xr.DataArray([1.0, 2.0], dims="threshold")},
+        ValueError,
+        "`threshold` must be one number",
+    ),
     "text": ({"threshold": "high"}, ValueError, "A threshold must be a number"),
 }
 

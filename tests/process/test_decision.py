@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, owens_t
 
 from xcopula.process.decision import Misclassification, Variance, distance_of, expected_error
 from xcopula.process.spread import NORMAL, Student
@@ -44,6 +44,19 @@ def test_nothing_measured_and_all_known():
     before = expected_error(distance, variance, np.zeros(3))
     np.testing.assert_allclose(before, ndtr(-distance), atol=1e-15)
     np.testing.assert_array_equal(expected_error(distance, variance, variance), 0.0)
+
+
+@pytest.mark.parametrize("spread", [NORMAL, Student(12.0, 5.0).spread], ids=["normal", "t"])
+def test_what_is_left_out_counts_nothing(spread):
+    """A measurement far away, and a scale that is rare: the whole sum, to the last digits."""
+    rng = np.random.default_rng(5)
+    distance, variance = np.abs(rng.normal(size=200)) * 2.0, rng.uniform(0.1, 1.0, 200)
+    reduction = variance * 10.0 ** rng.uniform(-12.0, -0.01, (30, 200))
+    slope = np.sqrt((variance - reduction) / reduction)
+    parts = zip(spread.weights, spread.scales, strict=True)
+    want = sum(2.0 * w * owens_t(distance / s, slope) for w, s in parts)
+    found = expected_error(distance, variance, reduction, spread)
+    np.testing.assert_allclose(found, want, rtol=0, atol=1e-11)
 
 
 def test_more_taken_off_than_there_is():

@@ -19,7 +19,7 @@ from xcopula.labels.georeference import from_table
 from xcopula.labels.rows import place_of
 from xcopula.methods.between import Places, covariance_between, variance_at
 from xcopula.model.components import take_heaviest
-from xcopula.model.weighing import check_weights, shares_of, sides_of
+from xcopula.model.weighing import check_threshold, check_weights, shares_of, sides_of
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.predictor import Component, Predictor
@@ -41,13 +41,12 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _CHOICE = "choice"
-_COLUMNS = (_CHOICE, "candidate", "gain", "criterion", "criterion_before")
 _CRITERIA = ("mean latent variance", "expected misclassification")
 _TITLES = {
     "variance": "latent variance of {}",
     "misclassification": "probability that {} lies on the less likely side of the threshold",
 }
-# Beside the covariances with the cells: a batch of them, and those of the candidates.
+# Beside the covariances: a batch of them.
 _COPIES = 1.2
 
 
@@ -82,9 +81,10 @@ class _Candidates:
         for name, index in labels.xindexes.items():
             if isinstance(index, xr.indexes.PandasMultiIndex) and name in labels.dims:
                 labels = labels.reset_index(name)
-        where = np.unravel_index(position, tuple(self.shape.values()))
-        index = {d: xr.DataArray(i, dims=_CHOICE) for d, i in zip(self.shape, where, strict=True)}
-        chosen = labels.isel(index).reset_coords()
+        # A single point has no dims to be taken along.
+        where = np.unravel_index(position, tuple(self.shape.values())) if self.shape else ()
+        at = {d: xr.DataArray(i, dims=_CHOICE) for d, i in zip(self.shape, where, strict=True)}
+        chosen = labels.isel(at).reset_coords()
         chosen = chosen.rename({n: f"site_{n}" for n in chosen.data_vars})
         return chosen.set_coords(list(chosen.data_vars)).assign(candidate=(_CHOICE, position))
 
@@ -104,6 +104,7 @@ def design(
 ) -> xr.Dataset:
     """Choose sites; see :meth:`CopulaModel.design`."""
     count = check_integer("k", k, least=1)
+    check_threshold(threshold)
     measured = model.task(variable if measure is None else measure)
     asked = Asked(model, candidates if target is None else target, variable, of, mask)
     if _CHOICE in asked.cells.dims:
@@ -130,13 +131,12 @@ def design(
     *_, loss = maps.values()
     chosen = choose(*world.covariances(sites, measured), shares, count, loss)
     result = given.take(chosen.order).assign_coords({_CHOICE: np.arange(1, count + 1)})
-    after = chosen.criterion[1:]
-    columns = {"gain": -np.diff(chosen.criterion), "criterion": after}
+    columns = {"gain": -np.diff(chosen.criterion), "criterion": chosen.criterion[1:]}
     result = result.assign({name: (_CHOICE, values) for name, values in columns.items()})
     result["criterion_before"] = chosen.criterion[0]
     drawn = _maps(world.posterior, maps, chosen.reduction, cells)
-    result = result.assign_coords(drawn.coords).assign(drawn.data_vars)
-    return result.assign_attrs(
+    drawn = drawn.drop_vars([n for n in drawn.coords if n in result.variables])
+    return result.merge(drawn).assign_attrs(
         variable=asked.variable.name,
         measured=model.tasks[measured],
         of=of,
@@ -182,7 +182,7 @@ class _World:
     def misclassification(self, threshold: Threshold, cells: IntArray) -> Misclassification:
         """Return the probability of a wrong decision in each cell."""
         distance = distance_of(*sides_of(self.posterior, threshold, cells))
-        return Misclassification(distance, *vars(self.variance).values())
+        return Misclassification(distance, self.variance.variance, self.variance.spread)
 
     def covariances(self, sites: Targets, task: int) -> tuple[FloatArray, FloatArray]:
         """Return those of measurements with the cells (c, m), and among themselves (c, c)."""
@@ -247,7 +247,8 @@ def _refuse_known(model: CopulaModel, given: _Candidates, task: int) -> None:
 
 
 def _check_memory(candidates: int, cells: int) -> None:
-    needed, memory = _COPIES * 8.0 * candidates * cells, MEMORY_SHARE * machine_memory()
+    numbers, memory = candidates * (cells + candidates), MEMORY_SHARE * machine_memory()
+    needed = _COPIES * 8.0 * numbers
     if needed > memory:
         raise CostError(
             f"The covariances of {candidates:,} candidates with {cells:,} cells need about "
@@ -291,5 +292,5 @@ def _maps(
             whole[cells] = loss(less)
             attrs = {"long_name": f"{title}, {when}", "units": "1"} | mapped
             maps[f"{name}_{when}"] = posterior.dims, whole.reshape(posterior.query.shape), attrs
-    taken = [n for n in (*maps, *_COLUMNS) if n in posterior.coords]
+    taken = [n for n in maps if n in posterior.coords]
     return xr.Dataset(maps, posterior.coords.to_dataset().drop_vars(taken).coords)

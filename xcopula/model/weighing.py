@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.prediction.posterior import Posterior
+from xcopula.prediction.posterior import Posterior, Threshold
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.target import check_cells
 from xcopula.warn import shown
 
-__all__ = ["check_weights", "shares_of", "sides_of"]
+__all__ = ["check_threshold", "check_weights", "shares_of", "sides_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -75,18 +75,33 @@ def shares_of(weights: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray:
     return np.asarray(counted / counted.sum())
 
 
-def sides_of(found: Posterior, threshold: object, cells: IntArray) -> tuple[FloatArray, FloatArray]:
+def check_threshold(threshold: object) -> None:
+    """Refuse several thresholds at once.
+
+    Raises
+    ------
+    ValueError
+    """
+    if isinstance(threshold, xr.DataArray):
+        several = "threshold" in threshold.dims
+    else:
+        several = np.ndim(threshold) > 0  # type: ignore[arg-type]
+    if several:
+        raise ValueError(
+            "`threshold` must be one number, or a DataArray on dims of the target, found "
+            f"{shown(threshold)}. Ask for one after the other."
+        )
+
+
+def sides_of(
+    found: Posterior, threshold: Threshold, cells: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities (m,) of more than a threshold, and of at most it.
 
     Raises
     ------
     ValueError
-        If it is not one number, or one for each cell; if it has other units than the variable.
+        If it is no number, is on other cells, or has other units than the variable.
     """
-    if not isinstance(threshold, xr.DataArray) and np.ndim(threshold) > 0:  # type: ignore[arg-type]
-        raise ValueError(
-            "`threshold` must be one number, or a DataArray on dims of the target, found "
-            f"{shown(threshold)}. Ask for one after the other."
-        )
-    both = (found.exceedance(threshold), found.cdf(threshold))  # type: ignore[arg-type]
-    return tuple(p.values.reshape(-1)[cells] for p in both)  # type: ignore[return-value]
+    above, below = found.exceedance(threshold), found.cdf(threshold)
+    return above.values.reshape(-1)[cells], below.values.reshape(-1)[cells]

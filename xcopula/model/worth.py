@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.model.components import take_heaviest, with_rows_alone
-from xcopula.model.weighing import check_weights, shares_of, sides_of
+from xcopula.model.weighing import check_threshold, check_weights, shares_of, sides_of
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.predictor import Component, Predictor
@@ -91,6 +91,7 @@ def worth(
     mask: str | xr.DataArray | None,
 ) -> xr.Dataset:
     """Switch off one variable or network after the other; see :meth:`CopulaModel.worth`."""
+    check_threshold(threshold)
     asked = Asked(model, target, variable, of, mask)
     groups = _variables(model, asked.task) if network is None else _networks(model, network)
     cells, _ = asked.cells.query(None, asked.task, nugget=asked.nugget).places()

@@ -20,13 +20,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, owens_t
+from scipy.special import ndtr, ndtri, owens_t
 
 from xcopula.process.spread import NORMAL, Spread
 
 __all__ = ["Misclassification", "Variance", "distance_of", "expected_error"]
 
 FloatArray = npt.NDArray[np.float64]
+
+# What a measurement changes is less than exp(-h^2 v / 2 r): beyond this exponent it is nothing.
+_MOVED = 30.0
+# So rare a scale of the errors adds nothing to a probability.
+_RARE = 1e-12
 
 
 def distance_of(above: FloatArray, below: FloatArray) -> FloatArray:
@@ -51,12 +56,18 @@ def expected_error(
         The law of the errors. All measurements have the same unknown scale, which changes no
         decision.
     """
-    left = np.maximum(variance - reduction, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(reduction > 0.0, np.sqrt(left / reduction), np.inf)
-    total = np.zeros(slope.shape)
+    total = np.zeros(reduction.shape)
+    with np.errstate(invalid="ignore"):  # far from the threshold of a cell that is known
+        away = distance**2 * variance / (2.0 * _MOVED)
     for scale, weight in zip(spread.scales.tolist(), spread.weights.tolist(), strict=True):
-        total += 2.0 * weight * owens_t(distance / scale, slope)
+        if weight < _RARE:
+            continue
+        own = np.broadcast_to(weight * ndtr(-distance / scale), total.shape).copy()
+        moved = np.nonzero(reduction * scale**2 > away)
+        cell, less = moved[-1], reduction[moved]
+        left = np.maximum(variance[cell] - less, 0.0)
+        own[moved] = 2.0 * weight * owens_t(distance[cell] / scale, np.sqrt(left / less))
+        total += own
     return total
 
 
