@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.prediction.posterior import Posterior, Threshold
+from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.target import check_cells
+from xcopula.prediction.thresholds import Threshold
 from xcopula.warn import shown
 
 __all__ = ["check_threshold", "check_weights", "shares_of", "sides_of"]
