@@ -272,7 +272,7 @@ BAD = {
     "a dim of them": (
         {"threshold": xr.DataArray([1.0, 2.0], dims="threshold")},
         ValueError,
-        "`threshold` must be one number",
+        r"The threshold has dims \['threshold'\], the target has",
     ),
     "text": ({"threshold": "high"}, ValueError, "A threshold must be a number"),
 }
@@ -338,7 +338,7 @@ class TestBadData:
             (lambda g: g["x"].astype(str), TypeError, "found dtype"),
             (lambda g: g["x"] - 1.0, ValueError, "finite and not negative, found -0.8"),
             (lambda g: g["x"].where(g["x"] > 1.0), ValueError, "finite and not negative"),
-            (lambda g: 0.0 * g["x"], ValueError, "zero in every cell"),
+            (lambda g: 0.0 * g["x"], ValueError, "found zeros in all cells that count"),
             (lambda g: g["x"].rename(x="lon"), ValueError, r"dims \['lon'\], the target has"),
             (lambda g: g["x"].isel(x=slice(3)), ValueError, "along 'x' it has 3 entries"),
             (lambda g: g["x"].assign_coords(x=g["x"] + 1.0), ValueError, "other labels"),

@@ -172,7 +172,7 @@ class TestBadInput:
     def test_as_in_design(self, model, grid):
         with pytest.raises(KeyError, match="no variable 'lead'"):
             model.worth(grid, variable="lead")
-        with pytest.raises(ValueError, match="`weights` are zero in every cell"):
+        with pytest.raises(ValueError, match="`weights` must be positive somewhere, found zeros"):
             model.worth(grid, weights=0.0 * grid["x"])
         with pytest.raises(ValueError, match="`threshold` must be one number"):
             model.worth(grid, threshold=[1.0, 2.0])

@@ -19,12 +19,12 @@ from xcopula.labels.georeference import from_table
 from xcopula.labels.rows import place_of
 from xcopula.methods.between import Places, covariance_between, variance_at
 from xcopula.model.components import take_heaviest
-from xcopula.model.weighing import check_threshold, check_weights, shares_of, sides_of
+from xcopula.model.weighing import check_weights, find_limit, shares_of, sides_of
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.predictor import Component, Predictor
 from xcopula.prediction.target import find_cells
-from xcopula.prediction.thresholds import Threshold
+from xcopula.prediction.thresholds import Limit, Threshold
 from xcopula.process import NO_SITE, Targets
 from xcopula.process.choosing import choose
 from xcopula.process.decision import Misclassification, Variance, distance_of
@@ -104,7 +104,6 @@ def design(
 ) -> xr.Dataset:
     """Choose sites; see :meth:`CopulaModel.design`."""
     count = check_integer("k", k, least=1)
-    check_threshold(threshold)
     measured = model.task(variable if measure is None else measure)
     asked = Asked(model, candidates if target is None else target, variable, of, mask)
     if _CHOICE in asked.cells.dims:
@@ -112,6 +111,7 @@ def design(
             f"The target has a dim {_CHOICE!r}, which the result needs. Rename it, as in "
             f"`target.rename({_CHOICE}='{_CHOICE}_axis')`."
         )
+    limit = find_limit(threshold, asked)
     given = _find_candidates(model, candidates, measured, mask if target is None else None)
     if count > given.size:
         raise ValueError(
@@ -125,8 +125,8 @@ def design(
 
     world = _World.of(model, asked, places)
     maps: dict[str, Variance | Misclassification] = {"variance": world.variance}
-    if threshold is not None:
-        maps["misclassification"] = wrong = world.misclassification(threshold, cells)
+    if limit is not None:
+        maps["misclassification"] = wrong = world.misclassification(limit, cells)
         shares = shares_of(shares, ~np.isnan(wrong.distance))
     *_, loss = maps.values()
     chosen = choose(*world.covariances(sites, measured), shares, count, loss)
@@ -140,7 +140,7 @@ def design(
         variable=asked.variable.name,
         measured=model.tasks[measured],
         of=of,
-        criterion=_CRITERIA[threshold is not None],
+        criterion=_CRITERIA[limit is not None],
     )
 
 
@@ -179,9 +179,9 @@ class _World:
         variance = variance_at(self.component.joint, self.places)
         return Variance(variance, self.component.spread(self.places.task))
 
-    def misclassification(self, threshold: Threshold, cells: IntArray) -> Misclassification:
+    def misclassification(self, limit: Limit, cells: IntArray) -> Misclassification:
         """Return the probability of a wrong decision in each cell."""
-        distance = distance_of(*sides_of(self.posterior, threshold, cells))
+        distance = distance_of(*sides_of(self.posterior, limit, cells))
         return Misclassification(distance, self.variance.variance, self.variance.spread)
 
     def covariances(self, sites: Targets, task: int) -> tuple[FloatArray, FloatArray]:

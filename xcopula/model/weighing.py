@@ -8,16 +8,13 @@ import xarray as xr
 
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
-from xcopula.prediction.target import check_cells
-from xcopula.prediction.thresholds import Threshold
-from xcopula.warn import shown
+from xcopula.prediction.thresholds import Limit, Threshold
+from xcopula.prediction.weighting import check_weights as check_on_mask
 
-__all__ = ["check_threshold", "check_weights", "shares_of", "sides_of"]
+__all__ = ["check_weights", "find_limit", "shares_of", "sides_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-_WEIGHTS = "`weights` must be a DataArray of numbers on dims of the target"
 
 
 def check_weights(weights: xr.DataArray | None, asked: Asked, cells: IntArray) -> FloatArray:
@@ -36,29 +33,10 @@ def check_weights(weights: xr.DataArray | None, asked: Asked, cells: IntArray) -
         )
     if weights is None:
         return np.full(cells.size, 1.0 / cells.size)
-    if not isinstance(weights, xr.DataArray):
-        raise TypeError(f"{_WEIGHTS}, found {shown(weights)}.")
-    if weights.dtype.kind not in "iuf":
-        raise TypeError(f"{_WEIGHTS}, found dtype {weights.dtype}. Convert it to numbers.")
     dims, sizes = asked.cells.dims, asked.cells.sizes
-    strange = [str(d) for d in weights.dims if d not in dims]
-    if strange:
-        raise ValueError(
-            f"`weights` have dims {strange}, the target has {[str(d) for d in dims]}. Select one "
-            "entry along them, or interpolate them to the target."
-        )
-    check_cells("`weights`", weights, sizes, asked.cells.kept.coords)
-    bare = weights.reset_coords(drop=True).astype(np.float64)
-    whole = bare.expand_dims({d: sizes[d] for d in dims if d not in bare.dims}).transpose(*dims)
+    found = check_on_mask(weights, sizes, asked.cells.kept.coords, asked.cells.mask)
+    whole = found.expand_dims({d: sizes[d] for d in dims if d not in found.dims}).transpose(*dims)
     values = whole.values.reshape(-1)[cells]
-    wrong = ~(np.isfinite(values) & (values >= 0.0))
-    if wrong.any():
-        raise ValueError(
-            f"`weights` must be finite and not negative, found {values[wrong][0]:g} in one of "
-            f"{int(wrong.sum())} such cells. Use `weights.fillna(0)` where nothing counts."
-        )
-    if not values.any():
-        raise ValueError("`weights` are zero in every cell that is asked for. One must count.")
     return np.asarray(values / values.sum())
 
 
@@ -76,33 +54,23 @@ def shares_of(weights: FloatArray, known: npt.NDArray[np.bool_]) -> FloatArray:
     return np.asarray(counted / counted.sum())
 
 
-def check_threshold(threshold: object) -> None:
-    """Refuse several thresholds at once.
+def find_limit(threshold: Threshold | None, asked: Asked) -> Limit | None:
+    """Return a threshold in the units of the variable; None if there is none.
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
+        If it is no number, nor one of each cell, or has other units.
     """
-    if isinstance(threshold, xr.DataArray):
-        several = "threshold" in threshold.dims
-    else:
-        several = np.ndim(threshold) > 0  # type: ignore[arg-type]
-    if several:
-        raise ValueError(
-            "`threshold` must be one number, or a DataArray on dims of the target, found "
-            f"{shown(threshold)}. Ask for one after the other."
-        )
+    if threshold is None:
+        return None
+    variable = asked.variable
+    units = str(variable.attrs.get("units", ""))
+    sizes = {d: asked.cells.sizes[d] for d in asked.cells.dims}
+    return Limit.of(threshold, variable.name, units, sizes, asked.cells.kept.coords)
 
 
-def sides_of(
-    found: Posterior, threshold: Threshold, cells: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the probabilities (m,) of more than a threshold, and of at most it.
-
-    Raises
-    ------
-    ValueError
-        If it is no number, is on other cells, or has other units than the variable.
-    """
-    above, below = found.exceedance(threshold), found.cdf(threshold)
+def sides_of(found: Posterior, limit: Limit, cells: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the probabilities (m,) of more than a threshold, and of at most it."""
+    above, below = found.exceedance(limit.value), found.cdf(limit.value)
     return above.values.reshape(-1)[cells], below.values.reshape(-1)[cells]

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.model.components import take_heaviest, with_rows_alone
-from xcopula.model.weighing import check_threshold, check_weights, shares_of, sides_of
+from xcopula.model.weighing import check_weights, find_limit, shares_of, sides_of
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.predictor import Component, Predictor
-from xcopula.prediction.thresholds import Threshold
+from xcopula.prediction.thresholds import Limit, Threshold
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class _Map:
     sides: tuple[FloatArray, FloatArray] | None
 
     @classmethod
-    def of(cls, found: Posterior, threshold: Threshold | None, cells: IntArray) -> _Map:
-        sides = None if threshold is None else sides_of(found, threshold, cells)
+    def of(cls, found: Posterior, limit: Limit | None, cells: IntArray) -> _Map:
+        sides = None if limit is None else sides_of(found, limit, cells)
         lower, upper = found.interval(_LEVEL).values.reshape(2, -1)[:, cells]
         return cls(found.latent["std"].values.reshape(-1)[cells], upper - lower, sides)
 
@@ -91,8 +91,8 @@ def worth(
     mask: str | xr.DataArray | None,
 ) -> xr.Dataset:
     """Switch off one variable or network after the other; see :meth:`CopulaModel.worth`."""
-    check_threshold(threshold)
     asked = Asked(model, target, variable, of, mask)
+    limit = find_limit(threshold, asked)
     groups = _variables(model, asked.task) if network is None else _networks(model, network)
     cells, _ = asked.cells.query(None, asked.task, nugget=asked.nugget).places()
     shares = check_weights(weights, asked, cells)
@@ -101,7 +101,7 @@ def worth(
     def look(component: Component) -> _Map:
         sites = model.observations.sites
         predictor = Predictor(model.coordinates, sites, model.variables, (component,))
-        return _Map.of(asked.posterior_of(predictor), threshold, cells)
+        return _Map.of(asked.posterior_of(predictor), limit, cells)
 
     everything = look(whole)
     every = np.arange(model.observations.sample.size)
@@ -109,7 +109,7 @@ def worth(
     for off in groups.values():
         without = look(with_rows_alone(whole, np.setdiff1d(every, off)))
         found = {f"{n}_without": v for n, v in without.means(shares).items()}
-        if threshold is not None:
+        if limit is not None:
             found["changed"] = everything.changed(without, shares)
         for name, value in {**found, "values": off.size}.items():
             columns.setdefault(name, []).append(value)

@@ -238,7 +238,7 @@ def check_weights(
         found = f"dtype {weights.dtype}" if isinstance(weights, xr.DataArray) else shown(weights)
         raise TypeError(
             f"`weights` must be a DataArray of numbers on dims of the target, found {found}. "
-            "None weights cells by their area."
+            "Give it as in `weights=target['population']`."
         )
     check_on_cells("`weights`", weights, sizes, labels)
     bare = weights.drop_vars(list(weights.coords)).astype(np.float64)
