@@ -1339,8 +1339,8 @@ MUTANTS = (
     Mutant(
         "competition-chance",
         "fitting/competition.py",
-        "<= _ERRORS * s.error(best)",
-        "<= 0.0 * s.error(best)",
+        "> _ERRORS * t.scores.error(first)",
+        "> 0.0 * t.scores.error(first)",
         "fitting/test_competition.py::TestPicked",
     ),
     Mutant(
