@@ -950,9 +950,16 @@ MUTANTS = (
     Mutant(
         "record-extreme",
         "model/candidates.py",
-        "(self.largest_score > EXTREME_SCORE, self.aic)",
+        "(self.is_extreme, self.aic)",
         "(False, self.aic)",
         "model/test_record.py::TestCandidate::test_rank",
+    ),
+    Mutant(
+        "extremes-chance",
+        "model/extremes.py",
+        "0.5 * _CHANCE / max(size, 1)",
+        "_CHANCE / max(size, 1)",
+        "model/test_record.py::TestCandidate::test_what_chance_reaches_is_not_extreme",
     ),
     Mutant(
         "record-prior",
