@@ -1034,9 +1034,16 @@ MUTANTS = (
     Mutant(
         "record-extreme",
         "model/candidates.py",
-        "(self.largest_score > EXTREME_SCORE, self.aic)",
+        "(self.is_extreme, self.aic)",
         "(False, self.aic)",
         "model/test_record.py::TestCandidate::test_rank",
+    ),
+    Mutant(
+        "extremes-chance",
+        "model/extremes.py",
+        "0.5 * _CHANCE / max(size, 1)",
+        "_CHANCE / max(size, 1)",
+        "model/test_record.py::TestCandidate::test_what_chance_reaches_is_not_extreme",
     ),
     Mutant(
         "record-prior",
@@ -1444,8 +1451,8 @@ MUTANTS = (
     Mutant(
         "competition-chance",
         "fitting/competition.py",
-        "<= _ERRORS * s.error(best)",
-        "<= 0.0 * s.error(best)",
+        "> _ERRORS * t.scores.error(first)",
+        "> 0.0 * t.scores.error(first)",
         "fitting/test_competition.py::TestPicked",
     ),
     Mutant(

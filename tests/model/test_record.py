@@ -21,7 +21,7 @@ from xcopula.methods import Committee, Sparse, Transductive
 from xcopula.methods.committee import Blocks
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
-from xcopula.model.extremes import EXTREME_SCORE, warn_of_laws
+from xcopula.model.extremes import EXTREME_SCORE, extreme_score, warn_of_laws
 from xcopula.process import Sample, Targets
 
 
@@ -332,6 +332,17 @@ class TestCandidate:
 
         assert rank(100.0, 3.0) < rank(10.0, EXTREME_SCORE + 0.1)
         assert rank(10.0, EXTREME_SCORE) < rank(100.0, 3.0)
+
+    def test_what_chance_reaches_is_not_extreme(self):
+        """In one of a hundred samples of the right law a value is further out than the limit."""
+        assert extreme_score(2) == extreme_score(17_000) == EXTREME_SCORE
+        for size in (50_000, 10**6):
+            inside = 1.0 - 2.0 * ndtr(-extreme_score(size))
+            assert inside**size == pytest.approx(0.99, abs=1e-4)
+        far = {"kernel": None, "marginal": None, "theta": np.zeros(1), "log_likelihood": 0.0}
+        one = Candidate(**far, aic=1.0, largest_score=5.2)
+        assert one.is_extreme
+        assert not dataclasses.replace(one, limit=extreme_score(10**6)).is_extreme
 
 
 def arrays_of(state: Any, path: str = "model"):

@@ -21,6 +21,7 @@ from xcopula.marginals import Labels, Law, Marginal, Normal, check_law, fit_law
 from xcopula.marginals.intervals import check_limits, is_interval
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
+from xcopula.model.extremes import extreme_score
 from xcopula.process import Process, Sample, Scores, scores
 from xcopula.process.intervals import known_as_intervals, typical_scores
 from xcopula.progress.run import UNHEARD, Step
@@ -176,6 +177,7 @@ class Alone:
             largest_score=largest_score(fitted, self.sample),
             structures=self.structures,
             groups=self.groups,
+            limit=extreme_score(self.sample.size),
         )
 
     def with_structures(self, candidate: Candidate, structures: int) -> Candidate:

@@ -2,7 +2,7 @@
 
 A likelihood says how well a process describes the values, a score of left-out values how well it
 predicts them. Candidates that are close are averaged, not picked: which one is best is not known.
-Where values are many one is picked: the simplest of those that are not surely worse than the best.
+Where values are many one is picked: what step one chose, unless another surely predicts better.
 """
 
 from __future__ import annotations
@@ -46,13 +46,9 @@ class _Tried:
 
 def _aic(fitted: Fitted) -> float:
     """Return Akaike's criterion of the whole model."""
-    return 2.0 * (_size(fitted) - fitted.log_likelihood)
-
-
-def _size(fitted: Fitted) -> float:
-    """Return how many parameters a whole model has."""
     process = fitted.process
-    return process.covariance.size + sum(law.dof for law in process.marginals)
+    size = process.covariance.size + sum(law.dof for law in process.marginals)
+    return 2.0 * (size - fitted.log_likelihood)
 
 
 def compete(
@@ -144,14 +140,15 @@ def _weights(together: Together, tried: Sequence[_Tried]) -> FloatArray:
 
 
 def _picked(tried: Sequence[_Tried]) -> int:
-    """Return the candidate with the least CRPS, or a simpler one that is as good but for chance.
+    """Return the first candidate, or the one with the least CRPS of those that are surely better.
 
-    Values that are left out are a sample of all: a small difference of means is no reason for more
-    parameters.
+    Values that are left out are a sample of all. Where the difference of two means may be chance,
+    what the likelihood said of all values is the better guide.
     """
-    scores = [t.scores for t in tried]
-    best = scores[int(np.argmin([s.mean_crps for s in scores]))]
-    as_good = [
-        k for k, s in enumerate(scores) if s.mean_crps - best.mean_crps <= _ERRORS * s.error(best)
+    first = tried[0].scores
+    better = [
+        k
+        for k, t in enumerate(tried)
+        if first.mean_crps - t.scores.mean_crps > _ERRORS * t.scores.error(first)
     ]
-    return min(as_good, key=lambda k: (_size(tried[k].fitted), scores[k].mean_crps))
+    return min(better, key=lambda k: tried[k].scores.mean_crps, default=0)

@@ -22,7 +22,6 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.coordinates import CoordinateGroup, CoordinateSystem, Cycle
 from xcopula.labels.observations import Observations
 from xcopula.model.candidates import Candidate
-from xcopula.model.extremes import EXTREME_SCORE
 from xcopula.process import Process
 from xcopula.warn import shown
 
@@ -243,7 +242,7 @@ def _try(turned: Alone, null: Candidate) -> Turned:
     """Fit a candidate with a free metric if that promises something; else take one step."""
     process = turned.process(null.kernel, null.marginal)
     start, where = _widened(process, null)
-    if _is_distorted(null):
+    if null.is_extreme:  # it has no say: a metric may be all about one value far in the tail
         return Turned(turned.judge(null.kernel, process, start), 0.0, 0.0)
     # Terms that suit the candidate without: one choice of them serves all that is asked here.
     plain = turned.like(null)
@@ -267,11 +266,6 @@ def _try(turned: Alone, null: Candidate) -> Turned:
         return Turned(found, found.log_likelihood - before, 0.0)
     fitted = turned.fit(null.kernel, null.marginal, [start[: process.covariance.size]])
     return Turned(fitted, *_gain(turned, null, fitted))
-
-
-def _is_distorted(null: Candidate) -> bool:
-    """Tell whether a variable has no say: a metric may be all about one value far in the tail."""
-    return null.largest_score > EXTREME_SCORE
 
 
 def _gain(alone: Alone, null: Candidate, other: Candidate) -> tuple[float, float]:
@@ -323,7 +317,7 @@ class _Trial(NamedTuple):
 
     def gain(self, metric: FloatArray, k: int) -> tuple[float, float]:
         """Return what the variable gains by a metric of a group, and the standard error of that."""
-        if _is_distorted(self.null) or np.array_equal(metric, self.metric(k)):
+        if self.null.is_extreme or np.array_equal(metric, self.metric(k)):
             return self.found.gain, self.found.error
         return _gain(self.alone, self.null, self._at(metric, k))
 

@@ -1,9 +1,9 @@
 """The report's first step: each task alone, with the kernel and marginal law that suit it best.
 
 A candidate is fitted as a single-task copula process and judged by its likelihood (as an AIC, so
-that laws with more parameters pay for them). A law that sends an observation beyond
-:data:`EXTREME_SCORE` standard deviations is passed over while another does not: a light tail on an
-outlier distorts every prediction near it, however good the likelihood.
+that laws with more parameters pay for them). A law that sends an observation further out than
+chance does is passed over while another does not: a light tail on an outlier distorts every
+prediction near it, however good the likelihood.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xcopula.fitting.suitability import Support, stays_positive, suited
 from xcopula.kernels import KERNELS, Nested, TaskKernel
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
 from xcopula.model.candidates import Candidate
-from xcopula.model.extremes import EXTREME_SCORE
+from xcopula.model.extremes import extreme_score
 from xcopula.process import Sample
 
 __all__ = [
@@ -207,7 +207,11 @@ def _of_all(candidate: Candidate, sample: Sample, part: Alone, law: Marginal) ->
         theta[theta.size - law.theta.size :] = law.theta
         part = part.like(candidate)
         candidate = part.judge(candidate.kernel, part.process(candidate.kernel, law), theta)
-    return replace(candidate, largest_score=largest_score(candidate.marginal, sample))
+    return replace(
+        candidate,
+        largest_score=largest_score(candidate.marginal, sample),
+        limit=extreme_score(sample.size),
+    )
 
 
 def select_structures(tables: list[list[Candidate]]) -> list[list[Candidate]]:
@@ -284,8 +288,7 @@ def shortlist(table: list[Candidate]) -> list[Marginal]:
     close = [
         c.marginal
         for c in tried
-        if c.largest_score <= EXTREME_SCORE
-        and c.aic - tried[0].aic <= max(_CLOSE_AIC, _CLOSE_ERRORS * c.error)
+        if not c.is_extreme and c.aic - tried[0].aic <= max(_CLOSE_AIC, _CLOSE_ERRORS * c.error)
     ]
     return [best.marginal, *(m for m in close if m.name != best.marginal.name)][:_SHORTLIST]
 

@@ -41,6 +41,8 @@ class Candidate:
         of terms that stand for all; else zero.
     groups : tuple of InputGroup
         Columns of the inputs, with the directions of their metrics.
+    limit : float
+        A score beyond it is extreme: chance does not reach so far with so many values.
     """
 
     kernel: TaskKernel
@@ -52,11 +54,17 @@ class Candidate:
     structures: int = 1
     error: float = 0.0
     groups: tuple[InputGroup, ...] = ()
+    limit: float = EXTREME_SCORE
+
+    @property
+    def is_extreme(self) -> bool:
+        """Whether a value is so far out that it distorts predictions near it."""
+        return self.largest_score > self.limit
 
     @property
     def rank(self) -> tuple[bool, float]:
         """Sort key: candidates without extreme scores first, then by AIC."""
-        return (self.largest_score > EXTREME_SCORE, self.aic)
+        return (self.is_extreme, self.aic)
 
 
 class Trial(NamedTuple):

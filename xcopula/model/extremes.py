@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from xcopula.errors import MarginalWarning
 from xcopula.marginals import Marginal
@@ -14,20 +15,27 @@ from xcopula.warn import warn_user
 if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
-__all__ = ["EXTREME_SCORE", "warn_of_extreme", "warn_of_laws"]
+__all__ = ["EXTREME_SCORE", "extreme_score", "warn_of_extreme", "warn_of_laws"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# A value further out than this many standard deviations distorts predictions near it.
+# A value further out than this many standard deviations distorts predictions near it. Of very many
+# values chance puts some there: then what it does so often at most is not extreme.
 EXTREME_SCORE = 5.0
+_CHANCE = 0.01
 # Standard deviation of a variable's normal scores, which is one if its law is that of its values.
 _NARROWEST = 0.2
+
+
+def extreme_score(size: int) -> float:
+    """Return how many standard deviations out the largest of so many values is extreme."""
+    return max(EXTREME_SCORE, float(-ndtri(0.5 * _CHANCE / max(size, 1))))
 
 
 def warn_of_extreme(name: str, law: Marginal, values: FloatArray, z: FloatArray) -> None:
     """Warn of the value with the most extreme normal score, of those of a variable."""
     worst = int(np.argmax(np.abs(z)))
-    if abs(z[worst]) > EXTREME_SCORE:
+    if abs(z[worst]) > extreme_score(z.size):
         warn_user(
             f"Under the {law.name} law of {name!r} its value {values[worst]:g} lies "
             f"{z[worst]:+.1f} standard deviations out, which distorts predictions near it. "
