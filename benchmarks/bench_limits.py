@@ -6,6 +6,7 @@ A log-normal variable has 120 sites in the plane; 30 % of its values, the lowest
 limit. A second variable that goes with it is known at all sites. Each treatment is a fit by
 `xcopula.fit` with the law and the kernel given; it predicts 200 values that are hidden, which may
 be below the limit too. With ``--values 20000`` there is one variable, solved by neighbours.
+``--rows file.csv`` keeps each fit as soon as it is done, and goes on with a file that is there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,7 +26,8 @@ from xcopula.process import Predictive
 SITES, HIDDEN, BELOW = 120, 200, 0.3
 LENGTH, NUGGET, CORRELATION, SCALE = 20.0, 0.1, 0.7, 0.8
 KM = {"units": "km"}
-AS_INTERVALS, HALVED, DROPPED, KNOWN = "intervals", "half the limit", "dropped", "values known"
+TREATMENTS = ("intervals", "half the limit", "dropped", "values known")
+AS_INTERVALS, HALVED, DROPPED, KNOWN = TREATMENTS
 
 
 def world(seed: int, sites: int, hidden: int) -> tuple[xr.Dataset, xr.Dataset, float]:
@@ -100,6 +103,21 @@ def run(seed: int, sites: int, hidden: int) -> Iterator[dict[str, object]]:
         }
 
 
+def collect(seeds: int, sites: int, hidden: int, kept: Path | None) -> pd.DataFrame:
+    """Return a row for each world and treatment; whole worlds of a file are not done again."""
+    done = pd.read_csv(kept).to_dict("records") if kept and kept.exists() else []
+    rows = [row for row in done if row["seed"] < seeds]
+    for seed in range(seeds):
+        if sum(row["seed"] == seed for row in rows) == len(TREATMENTS):
+            continue
+        rows = [row for row in rows if row["seed"] != seed]
+        for row in run(seed, sites, hidden):
+            rows.append(row)
+            if kept:
+                pd.DataFrame(rows).to_csv(kept, index=False)
+    return pd.DataFrame(rows)
+
+
 def table(rows: pd.DataFrame) -> str:
     """Return means over worlds, and CRPS against intervals in per cent, paired."""
     wide = rows.pivot(index="seed", columns="treatment", values="crps")
@@ -125,11 +143,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=20, help="worlds; 20 by default")
     parser.add_argument("--values", type=int, default=SITES, help="sites of a world")
+    parser.add_argument("--rows", type=Path, help="a CSV file to which each fit is added")
     asked = parser.parse_args()
     sites, hidden, seeds = (40, 20, 1) if asked.quick else (asked.values, HIDDEN, asked.seeds)
     hidden = max(hidden, sites // 20)
-    rows = [row for seed in range(seeds) for row in run(seed, sites, hidden)]
-    print(table(pd.DataFrame(rows)))
+    print(table(collect(seeds, sites, hidden, asked.rows)))
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ FITS = {
     "3 variables, full": (100_000, 3, {**GIVEN, "method": "full"}),
     "3 variables, all chosen": (100_000, 3, {}),
     "1 variable, laws and kernels given": (1_000_000, 1, GIVEN),
+    "1 variable, all chosen": (1_000_000, 1, {}),
 }
 
 

@@ -106,6 +106,14 @@ class TestCluster:
         out = fitted.predict(grid, chunks={"y": 2, "x": 3}).compute()
         xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
 
+    def test_draws(self, client, fitted, grid):
+        """Draws of workers meet, and equal those in memory; so do numbers made of them."""
+        lazy = fitted.posterior(grid, chunks={"y": 2, "x": 3})
+        drawn = fitted.posterior(grid).sample(3)
+        xr.testing.assert_allclose(lazy.sample(3).compute(), drawn, rtol=1e-10)
+        found = lazy.reduce("max", n=20).compute()
+        xr.testing.assert_allclose(found, fitted.posterior(grid).reduce("max", n=20), rtol=1e-10)
+
     def test_the_workers_compute(self, client, fitted, grid):
         """Blocks of a persisted prediction lie on the workers."""
         out = fitted.predict(grid, chunks={"y": 2, "x": 3})["metal"].persist()

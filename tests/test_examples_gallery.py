@@ -21,6 +21,8 @@ ROOT = Path(__file__).parents[1]
         ("directions", "coordinates", {"directions.png"}, "directions found: mean error"),
         ("limits", "limits", {"map.png", "scores.md"}, "below the limit"),
         ("panel", "gallery", {"panel.png"}, "mean error at the withheld stations"),
+        ("ensembles", "ensembles", {"draws.png", "areas.png"}, "median at the centre"),
+        ("planning", "planning", {"map.png", "scores.md"}, "| early | Co |"),
     ],
 )
 def test_quick(script, folder, pictures, prints, tmp_path, monkeypatch, capsys):
@@ -47,6 +49,6 @@ def test_each_section_of_the_gallery_has_a_picture_and_a_script():
 
 def test_pictures_are_small():
     """Pages still load quickly."""
-    for folder in ("coordinates", "gallery", "stations"):
+    for folder in ("coordinates", "ensembles", "gallery", "stations"):
         for path in (ROOT / "docs" / folder).glob("*.png"):
             assert path.stat().st_size < 200_000, path.name

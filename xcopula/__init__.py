@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xcopula.labels.coordinates import cycle
     from xcopula.marginals import by, regress, zero_inflated
     from xcopula.model import CopulaModel, LazyModel, load
-    from xcopula.prediction import Posterior, predict
+    from xcopula.prediction import Posterior, Posteriors, predict
     from xcopula.validation import cross_validate, format_validation
 
 _survive_forks()
@@ -31,6 +31,7 @@ __all__ = [
     "CopulaModel",
     "LazyModel",
     "Posterior",
+    "Posteriors",
     "__version__",
     "by",
     "compare",
@@ -64,6 +65,7 @@ _HOMES = {
     "format_validation": "xcopula.validation",
     "LazyModel": "xcopula.model",
     "Posterior": "xcopula.prediction",
+    "Posteriors": "xcopula.prediction",
     "fit": "xcopula.fitting",
     "load": "xcopula.model",
     "predict": "xcopula.prediction",

@@ -23,7 +23,17 @@ from xcopula.fitting.alone import (
 from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.base import half_distance
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import Exponential, Gamma, LogNormal, Normal, Parzen, by, regress
+from xcopula.marginals import (
+    Exponential,
+    Gamma,
+    LogNormal,
+    Normal,
+    Parzen,
+    by,
+    fit_law,
+    regress,
+    zero_inflated,
+)
 from xcopula.process import Process, Sample
 from xcopula.solvers import Exact, Neighbours
 
@@ -231,6 +241,62 @@ class TestCommonTerms:
         error = max(c.error for c in part)
         assert error > 0.0
         assert abs(found - expected) < 3.0 * error
+
+
+class TestSurvey:
+    """Terms that stand for all are chosen once, where every candidate has the same."""
+
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch):
+        monkeypatch.setattr(module, "TERMS_ALONE", 100)
+
+    def test_serves_every_candidate(self, monkeypatch):
+        """The same fit, to rounding, without a search of its own."""
+        alone = Alone(draw(300), PLANE, 1, Neighbours(8))
+        some = alone.survey()
+        assert some.structure.rows.size < 150
+        surveyed = replace(alone, some=some)
+        for kernel, law in ((M32, LAW), (SE, Normal(1.0, 1.0))):
+            for structures in (1, 2):
+                own = replace(surveyed, structures=structures)
+                assert own.part(own.process(kernel, law), np.zeros(9), 100) is some
+        expected = alone.fit(M32, LAW)
+        monkeypatch.setattr(module, "Part", None)  # none is made
+        found = surveyed.fit(M32, LAW)
+        assert found.aic == pytest.approx(expected.aic, abs=1e-6)
+        np.testing.assert_allclose(found.theta, expected.theta, atol=1e-6)
+
+    def test_is_not_for_all_terms(self):
+        alone = Alone(draw(300), PLANE, 1, Neighbours(8))
+        surveyed = replace(alone, some=alone.survey())
+        process = alone.process(M32, LAW)
+        theta = process.join(starting_point(process.covariance))
+        assert surveyed.part(process, theta, None).sample.size == 300
+
+    def test_is_none_where_candidates_differ(self):
+        """Of lengths in several groups, of a direction; by an atom; where all terms are there."""
+        sample = draw(300)
+        solver = Neighbours(8)
+        assert Alone(sample, PLANE, 1, Exact()).survey() is None
+        assert Alone(draw(150), PLANE, 1, solver).survey() is None
+        assert Alone(sample, (InputGroup(1), InputGroup(1)), 1, solver).survey() is None
+        turned = (InputGroup(2, directions=((1.0, 0.0), (0.0, 1.0))),)
+        assert Alone(sample, turned, 1, solver).survey() is None
+        limits = np.stack([sample.values, sample.values])
+        limits[0, :20] = 0.0
+        assert Alone(replace(sample, limits=limits), PLANE, 1, solver).survey() is None
+
+    def test_a_law_with_an_atom_has_terms_of_its_own(self):
+        """Its zeros are intervals."""
+        sample = draw(300)
+        values = np.where(np.arange(300) % 9, sample.values, 0.0)
+        sample = replace(sample, values=values)
+        alone = Alone(sample, PLANE, 1, Neighbours(8))
+        surveyed = replace(alone, some=alone.survey())
+        law = fit_law(zero_inflated("gamma"), values)
+        process = surveyed.process(M32, law)
+        theta = process.join(starting_point(process.covariance))
+        assert surveyed.part(process, theta, 100) is not surveyed.some
 
 
 class TestLargestScore:

@@ -14,8 +14,9 @@ from xcopula.errors import NotPositiveDefiniteError
 from xcopula.fitting import competition
 from xcopula.fitting.competition import compete
 from xcopula.fitting.optimiser import Optimum
+from xcopula.fitting.rivals import name_of
 from xcopula.fitting.stacking import akaike_weights, stack
-from xcopula.fitting.together import Fitted, Together
+from xcopula.fitting.together import Fitted, LeftOut, Together
 from xcopula.process import scores
 from xcopula.progress.run import UNHEARD
 from xcopula.solvers import Neighbours
@@ -85,12 +86,49 @@ def test_a_prediction_is_the_mixture_of_those_that_share(model):
 
 
 def test_with_neighbours_one_is_picked(sites):
-    """By its CRPS: values are many there, and a mixture would cost its components."""
+    """Values are many there, and a mixture would cost its components."""
     model = xcopula.fit(sites, "metal", **OPEN | {"marginals": "auto", "solver": "neighbours"})
     assert len(model.trials) > 1, "one candidate: the test proves nothing"
     assert [t.weight for t in model.trials] == [1.0] + [0.0] * (len(model.trials) - 1)
-    assert model.trials[0].crps == min(t.crps for t in model.trials)
+    assert name_of(model.process) == model.trials[0].name
     assert model.others == ()
+
+
+class TestPicked:
+    """The least CRPS, or fewer parameters if that is as good but for chance."""
+
+    def picked(self, gains, sizes, spread=1.0, parts=1):
+        """Return who is picked of candidates whose CRPS is less than the first's by some gains."""
+        rng = np.random.default_rng(0)
+        tried = []
+        for gain, size in zip(gains, sizes, strict=True):
+            noise = rng.normal(size=400)
+            noise = spread * (noise - noise.mean()) / noise.std()
+            crps = 3.0 - gain + noise
+            process = SimpleNamespace(
+                covariance=SimpleNamespace(size=size - 2), marginals=(SimpleNamespace(dof=2),)
+            )
+            fitted = Fitted(process, Optimum(np.zeros(1), 0.0, True, "", 1), np.zeros(1), 0.0)
+            scored = SimpleNamespace(crps=crps, log_score=-crps)
+            tried.append(competition._Tried(fitted, LeftOut((scored,) * parts)))
+        return competition._picked(tried)
+
+    @pytest.mark.parametrize("parts", [1, 2])
+    def test_more_parameters_must_gain_more_than_chance(self, parts):
+        """Two standard errors of the paired difference: here 0.14 for one part."""
+        error = np.sqrt(2.0 / 400 / parts)
+        assert self.picked([0.0, 1.8 * error], [5, 8], parts=parts) == 0
+        assert self.picked([0.0, 2.3 * error], [5, 8], parts=parts) == 1
+
+    def test_as_many_parameters_need_not(self):
+        assert self.picked([0.0, 0.01], [5, 5]) == 1
+        assert self.picked([0.02, 0.0, 0.01], [5, 5, 5]) == 0
+
+    def test_the_simplest_of_those_that_are_as_good(self):
+        assert self.picked([0.0, 0.3, 0.31, 0.33], [3, 6, 5, 8]) == 2
+
+    def test_fewer_parameters_and_less_crps(self):
+        assert self.picked([0.0, 0.5], [8, 5]) == 1
 
 
 def test_a_rival_that_cannot_be_fitted_is_none(sites, monkeypatch):
@@ -108,8 +146,11 @@ def test_a_rival_that_cannot_be_fitted_is_none(sites, monkeypatch):
 
 
 def test_without_rivals_nothing_is_done(monkeypatch):
-    first = object()
-    assert compete(None, first, []) is first
+    first = SimpleNamespace(process=None)
+    together = SimpleNamespace(
+        request=SimpleNamespace(ticket=0), end=lambda fitted, *, watch: (fitted, "ended")
+    )
+    assert compete(together, first, []) == (first, "ended")
 
 
 class TestGoingOn:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, minimize, rosen, rosen_der, rosen_hess
 
-from xcopula.fitting.curvature import descend, learnt
+from xcopula.fitting.curvature import descend, learnt, measured
 from xcopula.fitting.optimiser import minimise
 
 WIDE = np.array([[-1e3, 1e3]])
@@ -69,6 +69,66 @@ def test_a_step_over_a_hill_does_not_make_the_curvature_indefinite():
     slopes = [np.array([0.0, 0.0]), np.array([0.01, 0.0]), np.array([0.0, 2.0])]
     found = learnt(points, slopes, np.diag([5.0, 5.0]))
     assert np.linalg.eigvalsh(found).min() > 0.0
+
+
+class TestMeasured:
+    def test_a_parabola(self):
+        """Whatever the units of its coordinates, also where steps must go down."""
+        function, matrix, lowest = parabola(5)
+        box = np.column_stack([lowest - 1.0, lowest + np.array([1.0, 1e-9, 1.0, 1e-9, 1.0])])
+        seen = []
+
+        def inside(x):
+            assert (x >= box[:, 0]).all()
+            assert (x <= box[:, 1]).all()
+            seen.append(x)
+            return function(x)
+
+        for unit in (np.ones(5), np.array([0.1, 1.0, 5.0, 0.3, 1.0])):
+            seen.clear()
+            found = measured(inside, lowest, unit, box)
+            np.testing.assert_allclose(found, matrix, rtol=1e-6, atol=1e-8)
+            assert len(seen) == 6
+
+    def test_a_curved_valley(self):
+        """Close to its second derivatives."""
+        x = np.ones(3)
+        box = np.repeat([[-3.0, 3.0]], 3, 0)
+        found = measured(lambda p: (float(rosen(p)), rosen_der(p)), x, np.ones(3), box)
+        exact = rosen_hess(x)
+        assert np.linalg.eigvalsh(exact).min() > 0.0
+        np.testing.assert_allclose(found, exact, rtol=0.05, atol=5.0)
+
+    def test_a_saddle_bends_up_everywhere(self):
+        """By as much as it bends down."""
+        bend = np.diag([4.0, -2.0, 0.0])
+        box = np.repeat([[-3.0, 3.0]], 3, 0)
+        found = measured(lambda p: (0.5 * p @ bend @ p, bend @ p), np.ones(3), np.ones(3), box)
+        np.testing.assert_allclose(found, np.diag([4.0, 2.0, 4e-8]), atol=1e-9)
+
+    def test_next_to_a_wall(self):
+        """Nothing is known there."""
+        box = np.repeat([[-3.0, 3.0]], 2, 0)
+
+        def wall(x):
+            return (np.inf, np.zeros(2)) if x[1] > 1.005 else (float(x @ x), 2.0 * x)
+
+        assert measured(wall, np.ones(2), np.ones(2), box) is None
+
+
+def test_a_step_that_promises_little_is_not_made():
+    function, matrix, lowest = parabola(4)
+    calls = counted(function)
+    start = lowest + 0.1
+    left = function(start)[0]
+    box = np.repeat(WIDE, 4, 0)
+    found = descend(calls, start, box, matrix, 5, lambda: None, 1.01 * left)
+    assert found.success
+    assert "promises less" in found.message
+    assert calls.calls == 1
+    calls.calls = 0
+    found = descend(calls, start, box, matrix, 5, lambda: None, 0.99 * left)
+    assert calls.calls == 2
 
 
 def test_a_known_parabola_takes_one_step():

@@ -8,22 +8,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import reference
 import xarray as xr
 from conftest import METHODS
 
 import xcopula
 from xcopula.errors import CostError, SupportError
+from xcopula.fitting import alone as alone_module
 from xcopula.fitting import steps, together
 from xcopula.fitting.request import Request
 from xcopula.fitting.rivals import name_of
 from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.kernels import KERNELS
+from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.observations import observe
-from xcopula.marginals import Exponential, LogNormal
+from xcopula.marginals import Exponential, LogNormal, Normal, fit_law
 from xcopula.methods import Full, Transductive
 from xcopula.model import CopulaModel
 from xcopula.process import Process, Targets, scores
 from xcopula.solvers import Exact, Neighbours
+from xcopula.solvers import graph as graph_module
 from xcopula.solvers.neighbours import Local
 
 QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
@@ -58,7 +62,7 @@ def tables_of(observations, request):
 
 def alone_of(observations, request, task):
     """Run step one for one task."""
-    given = observations, request, task
+    given = observations, request, task, steps.survey(observations, request, task)
     first = steps.try_law(*given, 0)
     laws = [first]
     for k in range(1, len(laws_to_try(request.laws[task]))):
@@ -417,3 +421,101 @@ def test_the_sample_is_prepared_once(metals, monkeypatch, method):
     model.objective(model.theta)
     # The model makes its own once, and those that share its predictions do.
     assert len(calls) == 2 + len(model.others)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """400 values of one variable."""
+    covariance = Covariance((KERNELS["matern32"],), (InputGroup(2),))
+    process = Process(covariance, (LogNormal(0.0, 0.5),))
+    theta = process.join(np.array([np.log(0.2), 2.0]))
+    sites = np.random.default_rng(0).uniform(size=(400, 2))
+    sample = reference.simulate(process, theta, [sites], 0)
+    x, y = sites.T
+    return xr.Dataset({"v": ("site", sample.values)}, {"x": ("site", x), "y": ("site", y)})
+
+
+class TestAtScale:
+    """Where some terms stand for all, these decide, and all terms are for what is picked."""
+
+    @pytest.fixture
+    def seen(self, monkeypatch):
+        """Note what is made of the sample, and what is evaluated, of so many terms or of all."""
+        monkeypatch.setattr(alone_module, "TERMS_ALONE", 60)
+        monkeypatch.setattr(together, "_TERMS", 80)
+        monkeypatch.setattr(together, "_MOST_LEFT_OUT", 40)
+        monkeypatch.setattr(together, "_MOST_IN_GAPS", 5)
+        seen = {"prepared": [], "graphs": 0, "left out": []}
+        prepare, connect = Full.prepare, graph_module.connect
+        left_out = together.Together.left_out
+
+        def noted(self, *arguments, terms=None):
+            seen["prepared"].append(terms)
+            return prepare(self, *arguments, terms=terms)
+
+        def connected(*arguments, **options):
+            seen["graphs"] += 1
+            return connect(*arguments, **options)
+
+        def judged(self, fitted, where):
+            seen["left out"].append((seen["graphs"], fitted, left_out(self, fitted, where)))
+            return seen["left out"][-1][-1]
+
+        monkeypatch.setattr(Full, "prepare", noted)
+        monkeypatch.setattr(graph_module, "connect", connected)
+        monkeypatch.setattr(together.Together, "left_out", judged)
+        return seen
+
+    OPTIONS = QUICK | {
+        "kernels": "auto",
+        "method": "full",
+        "solver": Neighbours(8),
+        "structures": 1,
+        "anisotropy": False,
+    }
+
+    def test_all_terms_come_once_and_last(self, many, seen):
+        model = xcopula.fit(many, "v", **self.OPTIONS)
+        assert len(model.trials) > 1, "one candidate: the test proves nothing"
+        # One choice of terms serves all kernels; that of all values is made before it is needed.
+        assert seen["prepared"] == [80, None]
+        # Values are left out without it.
+        assert [graphs for graphs, *_ in seen["left out"]] == [0] * len(model.trials)
+        assert seen["graphs"] == 1
+        # What is picked is at the optimum of all terms.
+        value, slope = model.objective(model.theta)
+        assert value == pytest.approx(-model.log_likelihood)
+        assert np.abs(slope).max() < 3.0
+        begun = next(f for *_, f, _ in seen["left out"] if f.process == model.process)
+        assert model.objective(begun.theta)[0] >= value - 0.1
+        assert model.log_likelihood != begun.log_likelihood
+
+    def test_values_are_left_out_as_cells_are_predicted(self, many, seen):
+        """Each from those around it; all others say nearly the same."""
+        xcopula.fit(many, "v", **self.OPTIONS)
+        for _, fitted, found in seen["left out"]:
+            sample = observe(many, ["v"], laws=[None]).sample
+            exact = Exact().condition(fitted.process, sample, None, fitted.theta)
+            rows = np.linspace(0, 400, 40, endpoint=False).astype(int)
+            moments = type(exact.leave_one_out())(*(p[rows] for p in exact.leave_one_out()))
+            law = fitted.process.split(fitted.theta)[1][0]
+            expected = scores(moments, law, sample.values[rows]).crps
+            assert np.corrcoef(found.parts[0].crps, expected)[0, 1] > 0.99
+            assert found.parts[0].crps.mean() == pytest.approx(expected.mean(), rel=0.01)
+
+    def test_a_law_with_an_atom_has_a_preparation_of_its_own(self, many):
+        """Its zeros are intervals. Other laws share one, and so do kernels."""
+        options = {k: v for k, v in self.OPTIONS.items() if k != "anisotropy"}
+        options["marginals"] = "normal"
+        zeros = many.assign(v=many["v"].where(np.arange(400) % 9 > 0, 0.0))
+        observations, request = asked(zeros, "v", [], **options)
+        whole = together.Together(observations.sample, request, settled=True)
+        values = observations.sample.values
+
+        def prepared(law, kernel="matern32"):
+            process = Process(Covariance((KERNELS[kernel],), (InputGroup(2),)), (law,))
+            return whole._prepare(process, process.join(np.zeros(2)), 80)
+
+        first = prepared(Normal.fit(values))
+        assert prepared(Normal(0.0, 1.0), "se") is first
+        assert prepared(fit_law(xcopula.zero_inflated("gamma"), values)) is not first

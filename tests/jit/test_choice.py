@@ -230,10 +230,15 @@ class TestThin:
         """What was taken stays, in front, and the next level keeps its distance from it."""
         rng = RNG(2)
         points, order = rng.uniform(size=(300, 2)), rng.permutation(300)
-        taken, out = np.zeros(300, bool), np.full(300, -1)
-        coarse = thin(points, order, 0.3, taken, out, 0)
+        taken, away, out = np.zeros(300, bool), np.full(300, np.inf), np.full(300, -1)
+        coarse = thin(points, order, 0.3, taken, away, out, 0)
         first = out[:coarse].copy()
-        fine = thin(points, order, 0.1, taken, out, coarse)
+        # What blocked those that were passed over is within the radius, and is what is said.
+        near = ((points[:, None] - points[first]) ** 2).sum(axis=2)
+        assert np.isinf(away[taken]).all()
+        assert (away[~taken] < 0.3**2).all()
+        assert (np.abs(near - away[:, None]).min(axis=1)[~taken] < 1e-12).all()
+        fine = thin(points, order, 0.1, taken, away, out, coarse)
         assert 0 < coarse < fine < 300
         np.testing.assert_array_equal(out[:coarse], first)
         np.testing.assert_array_equal(np.sort(out[:fine]), np.flatnonzero(taken))
@@ -243,7 +248,7 @@ class TestThin:
         """Thin points once, and compare with a greedy choice by all distances."""
         n = len(points)
         taken, out = np.zeros(n, bool), np.full(n, -1)
-        count = thin(points, order, radius, taken, out, 0)
+        count = thin(points, order, radius, taken, np.full(n, np.inf), out, 0)
         greedy: list[int] = []
         for i in order:
             away = np.linalg.norm(points[greedy] - points[i], axis=1)

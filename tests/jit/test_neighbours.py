@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import reference
 
+from xcopula.jit import neighbours as loops
 from xcopula.jit.neighbours import Terms, terms, tile_moments
 from xcopula.kernels.assembly import no_contraction, ready, scaled_inputs
+from xcopula.process import Moments
+from xcopula.process.intervals import truncate
 
 RNG = np.random.default_rng
 
@@ -217,3 +220,19 @@ def test_what_no_jitter_helps_is_told():
     mean, variance = np.empty((1, sample.size)), np.empty(sample.size)
     starts = np.arange(sample.size + 1)
     assert tile_moments(inputs, sample.sites, starts, 0, True, which, *data, mean, variance) >= 0
+
+
+def test_a_law_between_limits():
+    """Of one interval: log mass, shift, variance and gain are those of the arrays' rule."""
+    rng = RNG(8)
+    mean, variance = rng.normal(size=300), rng.uniform(0.01, 2.0, 300)
+    middle, width = rng.normal(0.0, 4.0, 300), 10.0 ** rng.uniform(-5.0, 1.5, 300)
+    low, high = middle - width, middle + width
+    low[:80], high[60:140] = -np.inf, np.inf
+    expected = truncate(Moments(mean, variance), low, high)
+    given = zip(mean, variance, low, high, strict=True)
+    found = np.array([loops._truncate(*each) for each in given]).T
+    np.testing.assert_allclose(found[0], expected.log_mass, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(found[1], expected.shift, rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(found[2], expected.variance, rtol=1e-9)
+    np.testing.assert_allclose(found[3], expected.gain, rtol=1e-7, atol=1e-12)

@@ -9,7 +9,7 @@ from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import MARGINALS
 from xcopula.methods import METHODS, Committee, Full, Sparse, Transductive
-from xcopula.methods.joint import Origin, is_joint, joint
+from xcopula.methods.joint import Origin, is_joint, joint, joint_origin
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact, Neighbours
 
@@ -53,6 +53,19 @@ def test_a_transductive_model_is_joint_up_to_a_pair(tasks, expected):
     assert is_joint(conditioned, tasks) is expected
     if expected:
         assert joint(conditioned, origin) is conditioned.models[-1]
+
+
+@pytest.mark.parametrize("solver", [Exact(), Neighbours(predict=100)], ids=["exact", "local"])
+def test_given_some_observations(solver):
+    """Without a variable it is the model of the others."""
+    conditioned, origin = world(2, solver, Full())
+    targets = Targets.nowhere(np.random.default_rng(9).uniform(-0.5, 0.5, (2, 5)))
+    few = joint_origin(conditioned, origin).given(np.arange(16))
+    assert few.sample.sizes == [16, 0]
+    process, index = origin.process.with_tasks((0,))
+    sample = origin.sample.select((0,))
+    want = Exact().condition(process, sample, None, origin.theta[index]).moments(targets)
+    np.testing.assert_allclose(few.condition().moments(targets), want, rtol=0, atol=1e-9)
 
 
 def test_it_keeps_the_options_of_neighbours():

@@ -63,6 +63,20 @@ class TestEvaluate:
         np.testing.assert_array_equal(np.isfinite(out[0]), expected)
         np.testing.assert_array_equal(np.isfinite(out[1]), expected)
 
+    def test_places_are_the_cells_that_are_evaluated(self):
+        """By their numbers in C order, with their coordinates."""
+        mask = np.ones((4, 5), bool)
+        mask[1, 2] = False
+        x = X.copy()
+        x[0] = np.nan
+        index = [("x",), ("y",), ("y", "x")]
+        query = blocks.Query([x, Y, mask], index, ("y", "x"), None, task=0, nugget=True)
+        cells, (found_x, found_y) = query.places()
+        rows, columns = np.nonzero(mask & np.isfinite(x))
+        np.testing.assert_array_equal(cells, 5 * rows + columns)
+        np.testing.assert_array_equal(found_x, x[columns])
+        np.testing.assert_array_equal(found_y, Y[rows])
+
     def test_nothing_wanted_is_all_nan(self, options):
         """A fully masked block asks nothing of the model."""
         options["quantity"] = "no such method"

@@ -101,6 +101,13 @@ class TestStatistics:
         assert given["mean"].attrs == {"units": "K", "long_name": "mean of noise"}
         assert given["quantile_error"].attrs["long_name"].endswith("of the quantiles of noise")
 
+    def test_a_coordinate_that_is_called_like_a_statistic(self):
+        """It gives way."""
+        found = Ensemble.of(5, 0, 0.5).law(
+            White(), lambda d: d.max("x").assign_coords(mean=("y", [1.0, 2.0, 3.0])), ("x",)
+        )
+        assert "mean" in found.data_vars
+
     def test_where_there_is_no_mean(self):
         """Quantiles stay."""
         endless = xr.DataArray([True, False, False], dims="y")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -146,6 +148,12 @@ class TestAgainstDraws:
         assert "80 % quantile along time of metal" in high["mean"].attrs["long_name"]
         assert high["mean"].attrs["units"] == "mg kg-1"
 
+    def test_what_stays_on_the_grid_keeps_its_grid_mapping(self, daily):
+        """A map lies where the target lies; a mean over places lies nowhere."""
+        posterior = dataclasses.replace(daily[0], attrs={**daily[0].attrs, "grid_mapping": "crs"})
+        assert posterior.exceedance_days(1.5, n=2)["mean"].attrs["grid_mapping"] == "crs"
+        assert "grid_mapping" not in posterior.area_mean(n=2)["mean"].attrs
+
     def test_time_is_kept(self, daily):
         """A mean over places is one for each day; the cells of this grid have unequal areas."""
         posterior, _ = daily
@@ -187,6 +195,14 @@ class TestLazy:
             found = ask(lazy, regions)
         assert all(v.chunks is not None for v in found.data_vars.values())
         xr.testing.assert_allclose(found.compute(), ask(posterior, regions), rtol=1e-9)
+
+    def test_a_model_that_is_not_fitted_yet(self, alone, sites, grid, regions):
+        """All in one graph."""
+        model = xcopula.fit(sites, "metal", marginals="lognormal", **FIXED, compute=False)
+        with raise_if_dask_computes():
+            found = model.posterior(grid).area_mean(regions=regions, n=5)
+        expected = alone.posterior(grid).area_mean(regions=regions, n=5)
+        xr.testing.assert_allclose(found.compute(), expected, rtol=1e-9)
 
     def test_along_time(self, daily):
         """Also where time is chunked."""

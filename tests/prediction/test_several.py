@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+from sources import daily
 
 import xcopula
 from xcopula.prediction.several import Posteriors, _together
@@ -153,6 +154,69 @@ class TestCorrelation:
         three = triple.posterior(grid, variables=["metal", "proxy", "other"])
         with pytest.raises(ValueError, match=r"A correlation is of two variables, found \['metal'"):
             three.correlation()
+
+
+class TestFunctionals:
+    def test_a_function_of_all(self, both):
+        """The share of cells with too much of both is what draws say."""
+
+        def share(draws, dims):
+            return ((draws["metal"] > 1.4) & (draws["proxy"] > 10.5)).mean(dims)
+
+        found = both.reduce(share, n=60, seed=2)
+        drawn = both.sample(60, seed=2)
+        want = share(drawn, ("y", "x"))
+        assert found["mean"] == pytest.approx(float(want.mean()))
+        want = both.joint_exceedance(LIMITS).mean()  # in closed form
+        assert abs(found["mean"] - want) < 4.0 * found["mean_error"]
+
+    def test_in_batches_and_lazily(self, both, model, grid, monkeypatch):
+        def largest(draws, dims):
+            return (draws["metal"] * draws["proxy"]).max(dims)
+
+        whole = both.reduce(largest, "y", n=10)
+        lazy = model.posterior(grid, variables=NAMES, chunks=4).reduce(largest, "y", n=10)
+        assert lazy["mean"].chunks is not None
+        xr.testing.assert_allclose(lazy.compute(), whole)
+        monkeypatch.setattr("xcopula.prediction.ensembles.drawn_together", lambda *sizes: 3)
+        xr.testing.assert_allclose(both.reduce(largest, "y", n=10), whole)
+
+    @pytest.mark.parametrize(
+        ("name", "arguments"), [("max", ("x",)), ("area_mean", ()), ("max", ())]
+    )
+    def test_by_name(self, both, name, arguments):
+        found = getattr(both, name)(*arguments, n=8)
+        assert found["variable"].values.tolist() == NAMES
+        for variable, posterior in both.items():
+            own = getattr(posterior, name)(*arguments, n=8)
+            np.testing.assert_allclose(found["mean"].sel(variable=variable), own["mean"])
+            np.testing.assert_allclose(found["quantiles"].sel(variable=variable), own["quantiles"])
+
+    @pytest.mark.parametrize("name", ["area_above", "fraction_above"])
+    def test_above_their_thresholds(self, both, name):
+        found = getattr(both, name)(LIMITS, n=8)
+        for variable, threshold in LIMITS.items():
+            own = getattr(both[variable], name)(threshold, n=8)
+            np.testing.assert_allclose(found["mean"].sel(variable=variable), own["mean"])
+            assert found["threshold"].sel(variable=variable) == threshold
+
+    def test_along_time(self):
+        data = daily()
+        noise = np.random.default_rng(0).normal(size=data["level"].shape)
+        data = data.assign(other=data["level"] + noise)
+        options = FIXED | {"uncertainty": "plugin", "marginals": "normal"}
+        model = xcopula.fit(data, "level", "other", **options)
+        both = model.posterior(data.isel(station=[0, 3]), variables=["level", "other"], of="signal")
+        days = both.exceedance_days({"level": 0.5, "other": 0.0}, n=6)
+        high = both.time_quantile(0.9, n=6)
+        for found in (days, high):
+            assert found["mean"].dims == ("variable", "station")
+        own = both["other"].exceedance_days(0.0, n=6)
+        np.testing.assert_allclose(days["mean"].sel(variable="other"), own["mean"])
+
+    def test_no_function(self, both):
+        with pytest.raises(TypeError, match=r"`function` must be a function of draws and dims, f"):
+            both.reduce("max")
 
 
 def test_errors_have_one_level():

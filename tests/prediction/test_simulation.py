@@ -242,6 +242,12 @@ def test_replicates_are_new_measurements(sites):
     check_moments(scores, mean, std)
 
 
+def test_a_lattice_leaves_masked_cells_out(model, grid):
+    mask = (grid["x"] + 0.0 * grid["y"]) > 1.5
+    drawn = model.posterior(grid, mask=mask).sample(2)
+    assert (drawn.isnull() == ~mask).all()
+
+
 def test_cells_outside_the_mask(model, grid):
     mask = xr.zeros_like(grid["x"] + grid["y"], dtype=bool)
     mask[2, 3] = True

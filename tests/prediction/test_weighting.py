@@ -81,9 +81,10 @@ class TestSums:
             xr.testing.assert_allclose(one.compute(), other, rtol=1e-12)
 
     def test_no_cell_has_no_mean(self, values):
-        """And nothing warns."""
-        found = Weighting(("y", "x")).mean(values.where(values["x"] > 9.0))
-        assert found.isnull().all()
+        """And nothing warns, also in blocks."""
+        nowhere = values.where(values["x"] > 9.0)
+        assert Weighting(("y", "x")).mean(nowhere).isnull().all()
+        assert Weighting(("y", "x")).mean(nowhere.chunk(x=2)).compute().isnull().all()
 
 
 class TestFinding:

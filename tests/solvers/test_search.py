@@ -52,6 +52,17 @@ class TestCells:
         np.testing.assert_array_equal(which.counts, 12)
         np.testing.assert_array_equal(which.weights, 1.0)
 
+    def test_a_task_without_values_has_no_neighbours(self):
+        """The others are among the nearest of those that have."""
+        process, sample, theta, rng = reference.example("lmc", sizes=(40, 30), seed=0)
+        few = search_of(process, theta, sample.take(np.arange(40)), 12)
+        points, sites = nowhere(few, rng, 20)
+        which = few.cells(points, sites, 0)
+        nearest = np.argsort(by_distance(few, points), axis=1)[:, :18]
+        pairs = zip(which.neighbours, nearest, strict=True)
+        assert all(np.isin(own, near).all() for own, near in pairs)
+        np.testing.assert_array_equal(which.counts, 12)
+
     def test_the_nearest_without_some(self):
         """Those that a cell does without make room for the next ones, for each cell its own."""
         search, *_, rng = setting()
@@ -63,6 +74,18 @@ class TestCells:
         for k, row in enumerate(ranked):
             expected = np.sort(row[3 * k : 3 * k + 12])
             assert which.neighbours[k, : which.counts[k]].tolist() == expected.tolist()
+
+    def test_the_nearest_without_one(self):
+        """Each its own, near or far; or only some of them."""
+        search, *_, rng = setting(most=12)
+        points, sites = nowhere(search, rng, 20)
+        ranked = np.argsort(by_distance(search, points), axis=1)
+        one = [row[k % 15 : k % 15 + 1] for k, row in enumerate(ranked)]
+        for without in (one, [own[: k % 2] for k, own in enumerate(one)]):
+            which = search.cells(points, sites, 0, without=without)
+            for k, (row, others) in enumerate(zip(ranked, without, strict=True)):
+                expected = np.sort([i for i in row if i not in others][:12])
+                assert which.neighbours[k, : which.counts[k]].tolist() == expected.tolist()
 
     @pytest.mark.parametrize("name", ["mixed", "groups", "lmc"])
     def test_several_tasks_or_groups(self, name):

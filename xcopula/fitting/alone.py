@@ -13,11 +13,11 @@ from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import Objective, Optimum
 from xcopula.fitting.stages import minimise_in_stages
 from xcopula.fitting.watch import Watch
-from xcopula.kernels import TaskKernel
+from xcopula.kernels import KERNELS, TaskKernel
 from xcopula.kernels.base import half_distance
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.kernels.nested import family
-from xcopula.marginals import Labels, Law, Marginal, check_law, fit_law
+from xcopula.marginals import Labels, Law, Marginal, Normal, check_law, fit_law
 from xcopula.marginals.intervals import check_limits, is_interval
 from xcopula.methods.part import Part
 from xcopula.model.candidates import Candidate
@@ -27,6 +27,7 @@ from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, Solver
 
 __all__ = [
+    "FIRST_KERNEL",
     "TERMS_ALONE",
     "VALUES_ALONE",
     "Alone",
@@ -45,6 +46,8 @@ IntArray = npt.NDArray[np.int64]
 # Of a variable on its own, which only suggests where to start: terms of the likelihood that stand
 # for all, and how many values are looked at where no terms can.
 TERMS_ALONE, VALUES_ALONE = 4000, 2000
+# The kernel that laws are tried with.
+FIRST_KERNEL = "matern32"
 # Where length scales start, in units of the extent.
 _START = 0.15
 
@@ -77,6 +80,8 @@ class Alone:
         Of the fit that it belongs to.
     step : Step
         Of that fit: hears of iterations.
+    some : Part, optional
+        Terms that stand for all whatever the candidate, if they were chosen before.
     """
 
     sample: Sample
@@ -85,6 +90,7 @@ class Alone:
     solver: Solver
     ticket: int = 0
     step: Step = UNHEARD
+    some: Part | None = None
 
     def process(self, kernel: TaskKernel, marginal: Marginal) -> Process:
         """Return the single-task process of a kernel and a law."""
@@ -118,7 +124,26 @@ class Alone:
 
     def part(self, process: Process, theta: FloatArray, terms: int | None) -> Part:
         """Return the sample, or a part that stands for it, as a model."""
+        if terms is not None and self.some is not None and self._is_settled(process):
+            return self.some
         return Part.of(self.solver, process, theta, self.sample, terms=terms)
+
+    def survey(self) -> Part | None:
+        """Choose terms that stand for all once, if they are the same for every candidate.
+
+        To order the values and to look for neighbours among all of them takes longer than to fit a
+        candidate to a few thousand terms.
+        """
+        process = self.process(KERNELS[FIRST_KERNEL], Normal(0.0, 1.0))
+        if self.terms is None or not self._is_settled(process):
+            return None
+        return self.part(process, process.join(starting_point(process.covariance)), self.terms)
+
+    def _is_settled(self, process: Process) -> bool:
+        """Tell whether neither lengths nor law say which terms these are."""
+        if not isinstance(self.solver, Sequential) or self.solver.adapts(process):
+            return False
+        return not known_as_intervals(process.marginals, self.sample).any()
 
     def objective(self, process: Process, part: Part) -> Objective:
         """Return what is minimised; it stops when the fit that it belongs to does."""

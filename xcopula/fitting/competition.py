@@ -2,7 +2,7 @@
 
 A likelihood says how well a process describes the values, a score of left-out values how well it
 predicts them. Candidates that are close are averaged, not picked: which one is best is not known.
-Where values are many it is, and one is picked.
+Where values are many one is picked: the simplest of those that are not surely worse than the best.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _LEAST = 0.05
 # Several structures have many parameters, and a few iterations do not bring all of them to where
 # they are best. A candidate that this leaves no further behind in AIC goes on.
 _CLOSE = 4.0
+# More than chance: so many standard errors of a mean difference of scores.
+_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,13 @@ class _Tried:
 
 def _aic(fitted: Fitted) -> float:
     """Return Akaike's criterion of the whole model."""
+    return 2.0 * (_size(fitted) - fitted.log_likelihood)
+
+
+def _size(fitted: Fitted) -> float:
+    """Return how many parameters a whole model has."""
     process = fitted.process
-    size = process.covariance.size + sum(law.dof for law in process.marginals)
-    return 2.0 * (size - fitted.log_likelihood)
+    return process.covariance.size + sum(law.dof for law in process.marginals)
 
 
 def compete(
@@ -54,7 +60,8 @@ def compete(
 ) -> Fitted:
     """Fit rivals for a few iterations from where they start, and weigh them all.
 
-    Those with several structures that come close are fitted to the end.
+    Those with several structures that come close are fitted to the end. Where some terms stand for
+    all, the candidates know no others: all of them are for the one that is picked.
 
     Returns
     -------
@@ -72,8 +79,9 @@ def compete(
             continue  # no candidate: there are others
         if np.isfinite(fitted.optimum.value):
             fits.append(fitted)
+    keep = best_of(together.request.ticket).keep_whole
     if len(fits) == 1:
-        return first
+        return together.end(first, watch=Watch(step, keep(first.process)))
     fits = _gone_on(together, fits, step)
     where = together.to_leave_out(first)
     tried = [_Tried(f, together.left_out(f, where)) for f in fits]
@@ -92,10 +100,13 @@ def compete(
     _log.info("Candidates of the whole model: %s", trials)
     leader = tried[best].fitted
     evaluations = sum(t.fitted.optimum.evaluations for t in tried)
+    watch = Watch(step, keep(leader.process))
     if leader is not first:
-        keep = best_of(together.request.ticket).keep_whole(leader.process)
-        leader = together.fit(leader.process, leader.theta, watch=Watch(step, keep))
+        leader = together.fit(leader.process, leader.theta, watch=watch)
         evaluations += leader.optimum.evaluations
+    else:
+        leader = together.end(first, watch=watch)
+        evaluations += leader.optimum.evaluations - first.optimum.evaluations
     kept = [(tried[k].fitted, float(weights[k])) for k in np.flatnonzero(weights) if k != best]
     return replace(
         leader,
@@ -125,9 +136,22 @@ def _gone_on(together: Together, fits: Sequence[Fitted], step: Step) -> list[Fit
 def _weights(together: Together, tried: Sequence[_Tried]) -> FloatArray:
     """Return the weights of candidates, zero for those that are not worth a share."""
     if isinstance(together.request.solver, Sequential):
-        best = int(np.argmin([t.scores.mean_crps for t in tried]))
-        return np.asarray(np.arange(len(tried)) == best, np.float64)
+        return np.asarray(np.arange(len(tried)) == _picked(tried), np.float64)
     densities = np.stack([t.scores.log_densities for t in tried], axis=1)
     weights = stack(densities, akaike_weights(np.array([_aic(t.fitted) for t in tried])))
     weights = np.where(weights < _LEAST, 0.0, weights)
     return np.asarray(weights / weights.sum())
+
+
+def _picked(tried: Sequence[_Tried]) -> int:
+    """Return the candidate with the least CRPS, or a simpler one that is as good but for chance.
+
+    Values that are left out are a sample of all: a small difference of means is no reason for more
+    parameters.
+    """
+    scores = [t.scores for t in tried]
+    best = scores[int(np.argmin([s.mean_crps for s in scores]))]
+    as_good = [
+        k for k, s in enumerate(scores) if s.mean_crps - best.mean_crps <= _ERRORS * s.error(best)
+    ]
+    return min(as_good, key=lambda k: (_size(tried[k].fitted), scores[k].mean_crps))

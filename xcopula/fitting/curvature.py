@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Descent", "descend", "learnt"]
+__all__ = ["Descent", "descend", "learnt", "measured"]
 
 FloatArray = npt.NDArray[np.float64]
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -25,6 +25,9 @@ _MOST_CUTS = 20
 _LONGEST = 1.0
 # What a step says of the curvature is mixed with what was known, unless it is at least this share.
 _DAMPING = 0.2
+# A curvature is measured over steps of so many units. Where the function bends down, or hardly, it
+# is taken to bend up by this share of the most at least.
+_STEP, _LEAST_BEND = 0.01, 1e-8
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,36 @@ def learnt(
     return known
 
 
+def measured(
+    function: Function, x: FloatArray, unit: FloatArray, box: FloatArray
+) -> FloatArray | None:
+    """Return the matrix of second derivatives at x, by how the slope changes in each coordinate.
+
+    It takes one evaluation, and one for each coordinate: steps of a small part of its unit that
+    stay in the box (size, 2). It is made positive definite. None, where a value is infinite.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        As the function does.
+    """
+    _, slope = function(x)
+    found = np.empty((x.size, x.size))
+    for row, k in zip(found, range(x.size), strict=True):
+        step = _STEP * unit[k]
+        moved = x.copy()
+        moved[k] += step if x[k] + step <= box[k, 1] else -step
+        value, there = function(moved)
+        if not np.isfinite(value):
+            return None
+        row[:] = (there - slope) * (unit * unit[k] / (moved[k] - x[k]))
+    if not np.isfinite(found).all():
+        return None
+    bends, axes = np.linalg.eigh(0.5 * (found + found.T))
+    bends = np.maximum(np.abs(bends), _LEAST_BEND * np.abs(bends).max())
+    return np.asarray((axes * bends) @ axes.T / np.outer(unit, unit))
+
+
 def _updated(curvature: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
     """Return the curvature that also explains how the slope changed along a step."""
     image = curvature @ step
@@ -75,11 +108,13 @@ def descend(
     curvature: FloatArray,
     iterations: int,
     report: Callable[[], object],
+    promise: float = 0.0,
 ) -> Descent:
     """Minimise in a box (size, 2) from x on, by Newton's steps with a curvature that is known.
 
     Coordinates that lie on the box, and are drawn out of it, stay there for that step. The
-    curvature is updated on the way. ``report`` is called after each step; StopIteration ends all.
+    curvature is updated on the way. ``report`` is called after each step; StopIteration ends all. A
+    step that would gain less than ``promise`` by what is known is not made.
     """
     value, slope = function(x)
     for _ in range(iterations):
@@ -89,6 +124,8 @@ def descend(
         free = np.flatnonzero(~((low & (slope > 0.0)) | (high & (slope < 0.0))))
         step = np.zeros_like(x)
         step[free] = np.linalg.solve(curvature[np.ix_(free, free)], -slope[free])
+        if -0.5 * float(slope @ step) < promise:
+            return Descent(True, f"a step promises less than {promise:g} nats")
         step *= min(1.0, _LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
         found = _along(function, x, value, slope, step, box)
         if found is None:

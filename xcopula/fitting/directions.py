@@ -246,7 +246,9 @@ def _try(turned: Alone, null: Candidate) -> Turned:
     if _is_distorted(null):
         return Turned(turned.judge(null.kernel, process, start), 0.0, 0.0)
     # Terms that suit the candidate without: one choice of them serves all that is asked here.
-    objective = turned.objective(process, turned.part(process, start, turned.terms))
+    plain = turned.like(null)
+    part = plain.part(plain.process(null.kernel, null.marginal), null.theta, turned.terms)
+    objective = turned.objective(process, part)
     value, slope = objective(start)
     bend = np.empty((where.size, where.size))
     for row, place in zip(bend, where, strict=True):

@@ -30,6 +30,7 @@ from xcopula.fitting.steps import (
     fit_pair,
     fit_together,
     rank,
+    survey,
     try_kernel,
     try_law,
     turn,
@@ -375,11 +376,12 @@ def fit_in_steps(observations: Observations, request: Request) -> CopulaModel:
 def _chain(observations: Any, request: Any, asked: Request, call: Callable[..., Any]) -> Any:
     """Run or record the steps. What they are given may be a node of a graph; ``asked`` is none."""
     tasks = range(len(asked.laws))
-    alone = [_alone(i, observations, request, asked, call) for i in tasks]
+    some = [call(survey, observations, request, i) for i in tasks]
+    alone = [_alone((observations, request, i, some[i]), asked, call) for i in tasks]
     tables = call(choose, alone, request)
     if None in asked.anisotropy:
-        turned = [call(turn, observations, request, tables, i) for i in tasks]
-        tables = call(choose_metrics, observations, request, tables, turned)
+        turned = [call(turn, observations, request, i, some[i], tables) for i in tasks]
+        tables = call(choose_metrics, observations, request, some, tables, turned)
     pairs = []
     if asked.method.pairwise:
         pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]
@@ -387,11 +389,9 @@ def _chain(observations: Any, request: Any, asked: Request, call: Callable[..., 
     return call(_assemble, observations, request, tables, fitted)
 
 
-def _alone(
-    task: int, observations: Any, request: Any, asked: Request, call: Callable[..., Any]
-) -> Any:
+def _alone(given: tuple[Any, ...], asked: Request, call: Callable[..., Any]) -> Any:
     """Step one for one task: a first law, the others, then the kernels with the best."""
-    given = observations, request, task
+    task = given[2]
     first = call(try_law, *given, 0)
     others = range(1, len(laws_to_try(asked.laws[task])))
     laws = [first, *(call(try_law, *given, k, first) for k in others)]

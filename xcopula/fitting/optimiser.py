@@ -94,11 +94,13 @@ def minimise(
     seed: int = 0,
     gain: float = _TOLERANCE,
     curvature: FloatArray | None = None,
+    promise: float = 0.0,
 ) -> Optimum:
     """Minimise in a box; ``progress(iteration, value, theta)`` is called at each iteration.
 
     Two iterations in a row that gain less than ``gain`` nats are the last. A search that goes on
-    with the ``curvature`` of another one needs no optimizer.
+    with the ``curvature`` of another one needs no optimizer, and ends where that promises less
+    than ``promise`` nats.
     Where the function is infinite (a value left its law's support, a matrix was not positive
     definite) the search meets a wall that leads back to the best point so far. A search that met
     nothing but walls has not converged.
@@ -110,7 +112,7 @@ def minimise(
     if known is None:
         result = OPTIMIZERS[optimizer](walled, iterations, seed)
     else:
-        result = descend(walled, walled.best, walled.box, known, iterations, walled.report)
+        result = descend(walled, walled.best, walled.box, known, iterations, walled.report, promise)
     converged, message = bool(result.success), str(result.message)
     if walled.settled:
         converged, message = True, f"two iterations gained less than {walled.gain:g} nats each"

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError, SupportError
-from xcopula.fitting.alone import Alone, largest_score, starting_law
+from xcopula.fitting.alone import FIRST_KERNEL, Alone, largest_score, starting_law
 from xcopula.fitting.suitability import Support, stays_positive, suited
 from xcopula.kernels import KERNELS, Nested, TaskKernel
 from xcopula.marginals import MARGINALS, Labels, Law, Marginal, Recipe, fit_law
@@ -40,7 +40,6 @@ IntArray = npt.NDArray[np.int64]
 # A fit, why there is none, or None where a law does not admit the values.
 Tried = Candidate | NotPositiveDefiniteError | None
 
-_FIRST_KERNEL = "matern32"
 # Laws this close to the best in AIC are worth a second look, but not more than so many. So are
 # those within so many standard errors of the difference, where terms stand for others.
 _CLOSE_AIC = 20.0
@@ -158,7 +157,7 @@ def kernels_to_try(kernel: TaskKernel | None) -> tuple[TaskKernel, ...]:
     """Return the kernels to try, that of the laws first; None stands for all there are."""
     if kernel is not None:
         return (kernel,)
-    first = KERNELS[_FIRST_KERNEL]
+    first = KERNELS[FIRST_KERNEL]
     return (first, *(k for k in KERNELS.values() if k != first))
 
 

@@ -2,8 +2,8 @@
 
 A likelihood of many terms is costly, and which observations are neighbours depends on the length
 scales. So a search begins on terms that stand for all, chooses neighbours anew when lengths have
-moved, and ends on all terms. There few evaluations are needed: the part has told how the whole
-bends.
+moved, and ends on all terms. There few evaluations are needed: how the whole bends is measured on
+the part.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting.curvature import measured
 from xcopula.fitting.optimiser import (
     UNWATCHED,
     Objective,
@@ -22,9 +24,10 @@ from xcopula.fitting.optimiser import (
     Watching,
     minimise,
     minimise_from,
+    units,
 )
 
-__all__ = ["Staged", "minimise_in_stages"]
+__all__ = ["Staged", "end_on_all", "minimise_in_stages"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -37,9 +40,10 @@ _MOVED = 0.1
 _ROUNDS, _ROUNDS_ON_SOME = 4, 2
 # On some terms two iterations that gain less nats than this are the last, in nats of these terms:
 # they say no more of the others. Roughly, while neighbours are still to be chosen anew or all terms
-# are to follow. On all terms there are so many steps at most.
+# are to follow. On all terms there are so many steps at most, and none that promises less nats than
+# the last number.
 _ROUGH_GAIN, _PART_GAIN = 0.05, 0.01
-_STEPS, _GAIN = 20, 0.3
+_STEPS, _GAIN, _PROMISE = 20, 0.3, 0.1
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ def minimise_in_stages(
     lengths: IntArray,
     anew: bool,
     whole: bool = True,
+    later: bool = False,
+    scout: bool = False,
     watch: Watching = UNWATCHED,
     **options: Any,
 ) -> Staged:
@@ -81,6 +87,10 @@ def minimise_in_stages(
         Whether the structure depends on the lengths.
     whole : bool
         Whether to end on all terms; else what the part says is enough.
+    later : bool
+        Whether to stop before all terms: :func:`end_on_all` goes on from there.
+    scout : bool
+        Whether a few iterations from the first start are all.
     watch : Watching, optional
         Follows every stage; ``progress`` of the options follows the first search only.
     **options
@@ -92,7 +102,8 @@ def minimise_in_stages(
     fine: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN * each}
     made = starts[0]
     objective = prepare(made, terms)
-    optimum = minimise_from(objective, starts, bounds, watch=watch, **(rough or fine), **options)
+    given: dict[str, Any] = {"watch": watch, "scout": scout, **(rough or fine), **options}
+    optimum = minimise_from(objective, starts, bounds, **given)
     rounds = _ROUNDS if terms is None else _ROUNDS_ON_SOME
     for _ in range(rounds if anew else 0):
         if _is_near(optimum.theta, made, lengths):
@@ -100,11 +111,38 @@ def minimise_in_stages(
         made = optimum.theta
         objective = prepare(made, terms)
         optimum = _go_on(optimum, objective, bounds, watch, **rough)
-    if not ends_on_all:
-        if rough:
-            optimum = _go_on(optimum, objective, bounds, watch, **fine)
-        return Staged(optimum, made)
-    all_terms: dict[str, Any] = {"gain": _GAIN, "iterations": _STEPS}
+    if terms is not None and not scout:
+        # Gains of a search that begins to learn the curvature are small, and end it too early.
+        optimum = _with_curvature(optimum, objective, bounds)
+        optimum = _go_on(optimum, objective, bounds, watch, **fine, promise=fine["gain"])
+    elif rough:
+        optimum = _go_on(optimum, objective, bounds, watch, **fine)
+    staged = Staged(optimum, made)
+    if later or not ends_on_all:
+        return staged
+    return end_on_all(prepare, staged, bounds, lengths=lengths, anew=anew, watch=watch)
+
+
+def end_on_all(
+    prepare: Prepare,
+    begun: Staged,
+    bounds: FloatArray,
+    *,
+    lengths: IntArray,
+    anew: bool,
+    watch: Watching = UNWATCHED,
+) -> Staged:
+    """Go on with all terms from where a search on some terms has ended.
+
+    Parameters
+    ----------
+    prepare, bounds, lengths, anew, watch
+        As in :func:`minimise_in_stages`.
+    begun : Staged
+        Its curvature is that of all terms, nearly.
+    """
+    optimum = begun.optimum
+    all_terms: dict[str, Any] = {"gain": _GAIN, "iterations": _STEPS, "promise": _PROMISE}
     made = optimum.theta
     optimum = _go_on(optimum, prepare(made, None), bounds, watch, **all_terms)
     if anew and not _is_near(optimum.theta, made, lengths):
@@ -112,6 +150,23 @@ def minimise_in_stages(
         made = optimum.theta
         optimum = _go_on(optimum, prepare(made, None), bounds, watch, **all_terms)
     return Staged(optimum, made)
+
+
+def _with_curvature(begun: Optimum, some: Objective, bounds: FloatArray) -> Optimum:
+    """Measure how a function bends where a search has ended; what was learnt on the way is rough.
+
+    It takes one evaluation of some terms for each parameter. Each step on all terms that it saves
+    takes longer, as a rule.
+    """
+    if not np.isfinite(begun.value):
+        return begun
+    try:
+        bends = measured(some, begun.theta, units(bounds), bounds)
+    except NotPositiveDefiniteError:
+        bends = None
+    evaluations = begun.evaluations + 1 + begun.theta.size
+    known = begun.curvature if bends is None else bends
+    return replace(begun, curvature=known, evaluations=evaluations)
 
 
 def _go_on(

@@ -73,6 +73,7 @@ __all__ = [
     "fit_pair",
     "fit_together",
     "rank",
+    "survey",
     "try_kernel",
     "try_law",
     "turn",
@@ -145,32 +146,51 @@ def _begin_laws(
     return tuple(laws), tuple(supports)
 
 
+def survey(observations: Observations, request: Request, task: int) -> Part | None:
+    """Begin step one for one task: choose terms that stand for all, if one choice serves it."""
+    return _choice(observations, request, task, None).alone.survey()
+
+
 def try_law(
-    observations: Observations, request: Request, task: int, law: int, first: Tried = None
+    observations: Observations,
+    request: Request,
+    task: int,
+    some: Part | None,
+    law: int,
+    first: Tried = None,
 ) -> Tried:
     """Step one for one task: fit a law, from where the first one ended."""
     label = laws_to_try(request.laws[task])[law][0].name
-    with _step_one("law", observations, request, task, label) as choice:
+    with _step_one("law", observations, request, task, some, label) as choice:
         return choice.try_law(law, first)
 
 
 def try_kernel(
-    observations: Observations, request: Request, task: int, kernel: int, laws: Sequence[Tried]
+    observations: Observations,
+    request: Request,
+    task: int,
+    some: Part | None,
+    kernel: int,
+    laws: Sequence[Tried],
 ) -> Tried:
     """Step one for one task: fit a kernel with the best law."""
     label = kernels_to_try(request.kernels[task])[kernel].name
-    with _step_one("kernel", observations, request, task, label) as choice:
+    with _step_one("kernel", observations, request, task, some, label) as choice:
         return choice.try_kernel(kernel, laws)
 
 
 def rank(
-    observations: Observations, request: Request, task: int, tried: Sequence[Tried]
+    observations: Observations,
+    request: Request,
+    task: int,
+    some: Part | None,
+    tried: Sequence[Tried],
 ) -> tuple[Candidate, ...]:
     """Step one for one task: put what was tried in order, the best first."""
-    choice = _choice(observations, request, task)
+    choice = _choice(observations, request, task, some)
     if choice.tries_structures:
-        label = f"{choice.most_structures} structures"
-        with _step_one("structures", observations, request, task, label, counts=False) as choice:
+        given, label = (observations, request, task, some), f"{choice.most_structures} structures"
+        with _step_one("structures", *given, label, counts=False) as choice:
             return tuple(choice.ranked(tried))
     return tuple(choice.ranked(tried))
 
@@ -181,6 +201,7 @@ def _step_one(
     observations: Observations,
     request: Request,
     task: int,
+    some: Part | None,
     label: str,
     *,
     counts: bool = True,
@@ -188,11 +209,15 @@ def _step_one(
     """Try something for one task, and tell of it."""
     names = (observations.names[task],)
     with run_of(request.ticket).step(what, names, label, counts=counts) as step:
-        yield _choice(observations, request, task, step)
+        yield _choice(observations, request, task, some, step)
 
 
 def _choice(
-    observations: Observations, request: Request, task: int, step: Step = UNHEARD
+    observations: Observations,
+    request: Request,
+    task: int,
+    some: Part | None,
+    step: Step = UNHEARD,
 ) -> Choice:
     sample = observations.sample.select([task])
     rows = None
@@ -208,6 +233,7 @@ def _choice(
             request.solver,
             request.ticket,
             step,
+            some,
         ),
         kernels_to_try(request.kernels[task]),
         laws_to_try(request.laws[task]),
@@ -237,12 +263,13 @@ def choose(tables: Sequence[Sequence[Candidate]], request: Request) -> Tables:
 
 
 def turn(
-    observations: Observations, request: Request, tables: Tables, task: int
+    observations: Observations, request: Request, task: int, some: Part | None, tables: Tables
 ) -> tuple[Turned, ...]:
     """Step one for one task: try whether its correlation has a direction, group by group."""
     if None not in request.anisotropy:
         return ()
-    with _step_one("directions", observations, request, task, "directions", counts=False) as choice:
+    given = observations, request, task, some
+    with _step_one("directions", *given, "directions", counts=False) as choice:
         system = observations.coordinates
         return tuple(try_directions(choice.part, tables[task][0], request.anisotropy, system))
 
@@ -250,13 +277,14 @@ def turn(
 def choose_metrics(
     observations: Observations,
     request: Request,
+    some: Sequence[Part | None],
     tables: Tables,
     turned: Sequence[Sequence[Turned]],
 ) -> Tables:
     """Put candidates whose correlation has a direction first, if all tasks together gain by it."""
     if None not in request.anisotropy:
         return tables
-    alone = [_choice(observations, request, i).part for i in range(len(tables))]
+    alone = [_choice(observations, request, i, own).part for i, own in enumerate(some)]
     ordered = choose_directions(tables, turned, alone, request.anisotropy)
     return tuple(tuple(table) for table in ordered)
 
@@ -278,7 +306,7 @@ def fit_pair(observations: Observations, request: Request, tables: Tables, task:
         return point
 
     def prepare(at: FloatArray, terms: int | None) -> Objective:
-        given = given_tasks(request.solver, process, sample)
+        given = given_tasks(request.solver)
         part = Part.of(request.solver, process, filled(at), sample, given=given, terms=terms)
         whole = penalised(process, lambda point: part.objective(process, point))
 
@@ -328,7 +356,8 @@ def fit_together(
     with run_of(request.ticket).step("together", tuple(observations.names)) as step:
         if pairs and not request.method.polish:
             return together.judge(process, _joined(pairs, theta))
-        first = together.fit(process, theta, watch=Watch(step, best.keep_whole(process)))
+        watch = Watch(step, best.keep_whole(process))
+        first = together.fit(process, theta, later=True, watch=watch)
         rivals = rivals_of(
             first.process,
             first.theta,

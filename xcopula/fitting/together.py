@@ -13,14 +13,15 @@ from xcopula.fitting.alone import length_parameters, penalised, some_terms
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.optimiser import UNWATCHED, Objective, Optimum, Watching, units
 from xcopula.fitting.request import Request
-from xcopula.fitting.stages import Staged, minimise_in_stages
+from xcopula.fitting.stages import Staged, end_on_all, minimise_in_stages
 from xcopula.fitting.suggestion import suggest
 from xcopula.fitting.watch import best_of
 from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
 from xcopula.model.candidates import Candidate, Trial
 from xcopula.process import Moments, Process, Sample, Scores, scores
-from xcopula.solvers import LeavesOut, Sequential
+from xcopula.process.intervals import known_as_intervals
+from xcopula.solvers import Conditioned, LeavesOut, Sequential
 from xcopula.solvers.search import gaps_around
 
 __all__ = [
@@ -101,6 +102,12 @@ class LeftOut(NamedTuple):
         """Both ways count the same."""
         return float(np.mean([part.log_score.mean() for part in self.parts]))
 
+    def error(self, other: LeftOut) -> float:
+        """Return the standard error of the difference of two means of the same values."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        squares = [np.var(own.crps - its.crps) / own.crps.size for own, its in pairs]
+        return float(np.sqrt(sum(squares)) / len(squares))
+
     @property
     def log_densities(self) -> FloatArray:
         """All of them in a row."""
@@ -142,7 +149,8 @@ class Together:
     def __init__(self, sample: Sample, request: Request, *, settled: bool) -> None:
         # Pairs have had their restarts; a single task has nothing that step one has not seen.
         self.sample, self.settled = sample, settled
-        self._last: tuple[Any, Any] | None = None
+        self._whole: tuple[Any, Any] | None = None
+        self._parts: dict[Any, Any] = {}
         self.request, self.method = request, request.method
         solver = request.solver
         self.solver = solver.for_trials() if isinstance(solver, Sequential) else solver
@@ -154,25 +162,47 @@ class Together:
         *,
         scout: bool = False,
         restart: bool = True,
+        later: bool = False,
         watch: Watching = UNWATCHED,
     ) -> Fitted:
         """Maximise the likelihood from a start, and from others around it if some were asked for.
 
-        A scout takes a few steps from the start only.
+        A scout takes a few steps from the start only. With ``later`` it stops before it comes to
+        all terms, where some stand for them: :meth:`end` goes on.
         """
         once = scout or self.settled or not restart
         limited = replace(self.request, restarts=0) if once else self.request
         staged = in_stages(
-            lambda theta, terms: self._objective(process, self._prepare(process, theta, terms)),
+            self._objectives(process),
             start,
             process.bounds(),
             limited,
-            terms=some_terms(self.request.solver, self.sample, _TERMS),
+            terms=self._terms,
             size=self.sample.size,
             lengths=length_parameters(process),
             anew=adapts(self.request, process) and not scout,
             whole=not scout,
+            later=later,
             scout=scout,
+            watch=watch,
+        )
+        return _fitted(process, staged)
+
+    @property
+    def _terms(self) -> int | None:
+        return some_terms(self.request.solver, self.sample, _TERMS)
+
+    def end(self, begun: Fitted, *, watch: Watching = UNWATCHED) -> Fitted:
+        """End on all terms what was to do so later."""
+        if self._terms is None:
+            return begun
+        process = begun.process
+        staged = end_on_all(
+            _heard(self._objectives(process), self.request),
+            Staged(begun.optimum, begun.prepared),
+            process.bounds(),
+            lengths=length_parameters(process),
+            anew=adapts(self.request, process),
             watch=watch,
         )
         return _fitted(process, staged)
@@ -183,15 +213,43 @@ class Together:
         value, _ = self._objective(process, self._prepare(process, theta))(theta)
         return _fitted(process, Staged(replace(optimum, value=value), theta))
 
+    def _objectives(self, process: Process) -> Callable[[FloatArray, int | None], Objective]:
+        """Return what makes the objective of so many terms, or of all, for parameters near theta.
+
+        The method prepares the sample for it.
+        """
+        return lambda theta, terms: self._objective(process, self._prepare(process, theta, terms))
+
     def _prepare(self, process: Process, theta: FloatArray, terms: int | None = None) -> Any:
-        """Prepare the sample, but not the same way twice in a row: laws do not matter."""
-        own = theta[: process.covariance.size]
-        at = own.tobytes() if adapts(self.request, process) else b""
-        key = (process.covariance, at, terms)
-        if self._last is None or self._last[0] != key:
-            structure = self.method.prepare(self.solver, process, theta, self.sample, terms=terms)
-            self._last = (key, structure)
-        return self._last[1]
+        """Prepare the sample, but not the same way twice in a row: laws do not matter.
+
+        Parts are small: all of them are kept.
+        """
+        key = self._kind(process, theta)
+        if terms is not None:
+            if key not in self._parts:
+                self._parts[key] = self._made(process, theta, terms)
+            return self._parts[key]
+        if self._whole is None or self._whole[0] != key:
+            self._whole = None  # one at a time is in memory
+            self._whole = (key, self._made(process, theta, None))
+        return self._whole[1]
+
+    def _made(self, process: Process, theta: FloatArray, terms: int | None) -> Any:
+        return self.method.prepare(self.solver, process, theta, self.sample, terms=terms)
+
+    def _kind(self, process: Process, theta: FloatArray) -> tuple[Any, ...]:
+        """Return what a preparation depends on: as a rule the covariance.
+
+        Neighbours depend on its lengths too. Or on nothing, where distance alone decides who they
+        are; values that are intervals, which some laws know, have others.
+        """
+        if not isinstance(self.request.solver, Sequential):
+            return (process.covariance,)
+        told = bool(known_as_intervals(process.marginals, self.sample).any())
+        if adapts(self.request, process):
+            return process.covariance, theta[: process.covariance.size].tobytes(), told
+        return process.covariance.groups, told
 
     def _objective(self, process: Process, structure: Any) -> Objective:
         return penalised(
@@ -214,12 +272,22 @@ class Together:
         conditioned = self.method.condition(
             process, sample, self._prepare(process, fitted.prepared), theta
         )
-        near = Moments(*(part[where.some] for part in conditioned.leave_one_out()))
+        near = self._each_alone(conditioned, where.some)
         found = [self._scores(fitted, near, where.some)]
         if isinstance(conditioned, LeavesOut):
             far = conditioned.left_out(where.few, where.gaps)
             found.append(self._scores(fitted, far, where.few))
         return LeftOut(tuple(found))
+
+    def _each_alone(self, conditioned: Conditioned, rows: IntArray) -> Moments:
+        """Return the moments of some values, each left out.
+
+        By neighbours from those around it, as a cell is predicted: all terms of all values are not
+        needed for some.
+        """
+        if isinstance(self.solver, Sequential) and isinstance(conditioned, LeavesOut):
+            return conditioned.left_out(rows, [np.empty(0, np.int64)] * rows.size)
+        return Moments(*(part[rows] for part in conditioned.leave_one_out()))
 
     def _scores(self, fitted: Fitted, moments: Moments, rows: IntArray) -> Scores:
         law = fitted.process.split(fitted.theta)[1][0].at(self.sample.covariates_of(0)[rows])
@@ -258,9 +326,8 @@ def in_stages(
     rng = np.random.default_rng(request.seed)
     spread = _RESTART_SPREAD * units(bounds)
     others = [start + spread * rng.normal(size=start.size) for _ in range(request.restarts)]
-    best = best_of(request.ticket)
     return minimise_in_stages(
-        lambda theta, terms: best.counted(interruptible(prepare(theta, terms), request.ticket)),
+        _heard(prepare, request),
         [start, *others],
         bounds,
         progress=request.progress(),
@@ -269,3 +336,11 @@ def in_stages(
         seed=request.seed,
         **stages,
     )
+
+
+def _heard(
+    prepare: Callable[[FloatArray, int | None], Objective], request: Request
+) -> Callable[[FloatArray, int | None], Objective]:
+    """Return objectives that count for a fit, and stop when it does."""
+    best = best_of(request.ticket)
+    return lambda theta, terms: best.counted(interruptible(prepare(theta, terms), request.ticket))

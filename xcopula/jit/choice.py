@@ -232,43 +232,56 @@ def _explain(key, variance, n, best, row, factor, step):
 
 @compiled
 def _slot(point, low, radius, shift, size):
-    """Return where in a hash of cells the points near a point are, a shift of cells away."""
+    """Return where in a hash of cells the points near a point are, a shift of cells away.
+
+    Cells side by side along the last axis are so in memory: they are looked at together.
+    """
     code = np.uint64(1469598103934665603)
-    for c in range(point.shape[0]):
+    last = point.shape[0] - 1
+    for c in range(last + 1):
         step = shift % 3 - 1
         shift //= 3
-        cell = np.int64((point[c] - low[c]) / radius) + step + 1
-        code = (code ^ np.uint64(cell)) * np.uint64(1099511628211)
+        cell = np.uint64(np.int64((point[c] - low[c]) / radius) + step + 1)
+        if c < last:
+            code = (code ^ cell) * np.uint64(1099511628211)
+        else:
+            code += cell
     return code & np.uint64(size - 1)
 
 
 @compiled
-def _is_free(points, i, low, radius, head, link):
-    """Tell whether no point in the hash is within the radius of point i."""
-    for shift in range(3 ** points.shape[1]):
+def _blocked(points, i, low, radius, head, link):
+    """Return the squared distance of a point in the hash within the radius of point i, or inf.
+
+    Its own cell comes first: most that are blocked are so from there.
+    """
+    shifts = 3 ** points.shape[1]
+    for k in range(shifts):
+        shift = (k + shifts // 2) % shifts
         j = head[_slot(points[i], low, radius, shift, head.shape[0])]
         while j >= 0:
             squared = 0.0
             for c in range(points.shape[1]):
                 squared += (points[i, c] - points[j, c]) ** 2
             if squared < radius * radius:
-                return False
+                return squared
             j = link[j]
-    return True
+    return np.inf
 
 
 @compiled
-def thin(points, order, radius, taken, out, filled):
+def thin(points, order, radius, taken, away, out, filled):
     """Take points (n, d), in an order, that are farther than a radius from all that are taken.
 
     One level of an order from coarse to fine. ``taken`` (n,) is marked, ``out`` (n,) filled from
-    ``filled`` on; returns how many are filled then.
+    ``filled`` on; returns how many are filled then. ``away`` (n,) is the squared distance of some
+    point that was taken, infinite at first: it saves later levels the search.
     """
     n, d = points.shape
     size = 2
-    while size < 2 * n:
+    while size < 2 * order.shape[0]:
         size *= 2
-    head, link = np.full(size, -1, np.int64), np.full(n, -1, np.int64)
+    head, link = np.full(size, -1, np.int64), np.empty(n, np.int64)
     low, middle = np.empty(d), (3**d - 1) // 2
     for c in range(d):
         low[c] = points[:, c].min()
@@ -277,7 +290,10 @@ def thin(points, order, radius, taken, out, filled):
         link[out[k]] = head[slot]
         head[slot] = out[k]
     for i in order:
-        if not taken[i] and _is_free(points, i, low, radius, head, link):
+        if taken[i] or away[i] < radius * radius:
+            continue
+        away[i] = _blocked(points, i, low, radius, head, link)
+        if away[i] == np.inf:
             taken[i] = True
             out[filled] = i
             filled += 1

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from xcopula.jit.compiler import vectorised
 
-__all__ = ["Terms", "terms", "tile_moments"]
+__all__ = ["Terms", "interval_terms", "terms", "tile_moments"]
 
 # Numba's disk cache is renewed when this file changes, and only then: functions that call each
 # other stay in this file.
@@ -36,6 +36,14 @@ _JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 _LEAST_PIVOT = 1e-13
 # Cells of a tile that are worked on together: what is known of them stays near the processor.
 _PIECE = 128
+# As in xcopula.process.intervals: where closed forms of truncated laws cancel and a Gauss rule
+# serves, and the precisions of stand-ins. They are found by going round, until no cavity moves by
+# so much of its deviation. A likelihood is near its value sooner than they are near theirs.
+_FAR, _NARROW, _DECAY = 5.0, 0.5, 38.0
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+_LEAST, _MOST, _TINY = 1e-8, 1e10, 1e-12
+_SETTLED, _SWEEPS = 1e-5, 200
+_LOG_ROOT, _ROOT_HALF = 0.5 * math.log(2.0 * math.pi), math.sqrt(0.5)
 
 
 class Terms(NamedTuple):
@@ -101,6 +109,19 @@ def _gather(room, row, count, inputs, sites, offsets, extra):
     for rest in range(task + 1, offsets.shape[0]):
         room.starts[rest] = count
     room.starts[offsets.shape[0]] = count + 1
+
+
+@vectorised
+def _gather_term(room, row, count, i, inputs, sites, offsets, extra):
+    """Copy neighbours and then an observation; return its segment's number, and its task."""
+    _gather(room, row, count, inputs, sites, offsets, extra)
+    task = 0
+    while i >= offsets[task + 1]:
+        task += 1
+    for c in range(inputs.shape[0]):
+        room.x[c, count] = inputs[c, i]
+    room.sites[count], room.extra[count] = sites[i], extra[i]
+    return offsets.shape[0] - 1, task
 
 
 @vectorised
@@ -488,14 +509,7 @@ def terms(which, inputs, sites, offsets, w, extra, state, gradient, each, alpha,
     n_tasks, jittered = offsets.shape[0] - 1, 0
     for r in range(which.rows.shape[0]):
         i, m, row, weight = which.rows[r], which.counts[r], which.neighbours[r], which.weights[r]
-        _gather(room, row, m, inputs, sites, offsets, extra)
-        task = 0
-        while i >= offsets[task + 1]:
-            task += 1
-        own = (n_tasks, task)
-        for c in range(inputs.shape[0]):
-            room.x[c, m] = inputs[c, i]
-        room.sites[m], room.extra[m] = sites[i], extra[i]
+        own = _gather_term(room, row, m, i, inputs, sites, offsets, extra)
         _correlate(room, state, own, gradient)
         shared = _share(room, state, own, True) if n_tasks > 1 else 0
         attempt = _factorise_with_jitter(room, own, m + 1)
@@ -514,6 +528,422 @@ def terms(which, inputs, sites, offsets, w, extra, state, gradient, each, alpha,
         precision[i] += weight * b[m] * b[m]
         if gradient:
             _weigh(room, own, weight, u, b, a)
+            _contract(room, state, own, shared, by)
+    return jittered, -1
+
+
+class _Sites(NamedTuple):
+    """Intervals among the neighbours of one term, then what is asked for; all given the numbers."""
+
+    place: npt.NDArray[np.int64]  # (size,): of each neighbour in the matrix, numbers first
+    limits: npt.NDArray[np.float64]  # (2, size)
+    mean: npt.NDArray[np.float64]  # (size,): what the numbers say
+    score: npt.NDArray[np.float64]  # (size,): of stand-ins, or of a number that is asked for
+    extra: npt.NDArray[np.float64]  # (size,): variances of their errors
+    cavity: npt.NDArray[np.float64]  # (3, size): mean, variance, log mass they are for
+    inverse: npt.NDArray[np.float64]  # (size, size): of the covariance with these errors
+    alpha: npt.NDArray[np.float64]  # (size,): that times how far scores are from the mean
+    before: npt.NDArray[np.float64]  # (size + 1, size): both without what is asked for
+    by: npt.NDArray[np.float64]  # (2, size): derivatives by limits
+    row: npt.NDArray[np.float64]  # (size,)
+    gains: npt.NDArray[np.float64]  # (size, size): of numbers, by interval
+    known: npt.NDArray[np.float64]  # (size,): the inverse covariance of numbers times them
+    full: npt.NDArray[np.float64]  # (size + 2, size): derivatives by pairs, and alphas
+
+
+@vectorised
+def _sites(most):
+    """Make room for the intervals of a term."""
+    size = most + 1
+    return _Sites(
+        np.empty(size, np.int64),
+        np.empty((2, size)),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty((3, size)),
+        np.empty((size, size)),
+        np.empty(size),
+        np.empty((size + 1, size)),
+        np.empty((2, size)),
+        np.empty(size),
+        np.empty((size, size)),
+        np.empty(size),
+        np.empty((size + 2, size)),
+    )
+
+
+@vectorised
+def _cut(a, b):
+    """Return log mass, mean, variance and one minus it of a standard normal law in [a, b].
+
+    As :func:`xcopula.process.intervals.truncate` does, where a is the limit nearer to the centre.
+    """
+    if a > _FAR or b - a < _NARROW:
+        reach = 2.0 * _DECAY / (math.sqrt(a * a + 2.0 * _DECAY) + abs(a))
+        half = 0.5 * (min(b - a, reach) if a > 0.0 else b - a)
+        total, mean, square = 0.0, 0.0, 0.0
+        for k in range(_NODES.shape[0]):
+            t = half * (1.0 + _NODES[k])
+            weight = _WEIGHTS[k] * math.exp(-t * (a + 0.5 * t))
+            total += weight
+            mean += weight * t
+        mean /= total
+        for k in range(_NODES.shape[0]):
+            t = half * (1.0 + _NODES[k])
+            square += _WEIGHTS[k] * math.exp(-t * (a + 0.5 * t)) * (t - mean) ** 2
+        square /= total
+        return math.log(half * total) - 0.5 * a * a - _LOG_ROOT, a + mean, square, 1.0 - square
+    mass = 0.5 * math.erfc(a * _ROOT_HALF)
+    at_a, at_b = math.exp(-0.5 * a * a - _LOG_ROOT), 0.0
+    if not math.isinf(b):
+        mass -= 0.5 * math.erfc(b * _ROOT_HALF)
+        at_b = math.exp(-0.5 * b * b - _LOG_ROOT) / mass
+    at_a /= mass
+    mean = at_a - at_b
+    gain = mean * mean
+    if not math.isinf(b):
+        gain += b * at_b
+    if not math.isinf(a):
+        gain -= a * at_a
+    return math.log(mass), mean, 1.0 - gain, max(gain, 0.0)
+
+
+@vectorised
+def _truncate(mean, variance, low, high):
+    """Return log mass, shift of the mean, variance and gain of a normal law between limits."""
+    scale = math.sqrt(variance)
+    a, b = (low - mean) / scale, (high - mean) / scale
+    flip = b < -a
+    log_mass, shift, left, gain = _cut(-b if flip else a, -a if flip else b)
+    return log_mass, scale * (-shift if flip else shift), variance * left, gain
+
+
+@vectorised
+def _stand_in(mean, variance, low, high):
+    """Return score and extra variance of what stands in for an interval, and its log mass."""
+    log_mass, shift, left, gain = _truncate(mean, variance, low, high)
+    extra = min(max(left / gain, 1.0 / _MOST), 1.0 / _LEAST)
+    # Where an interval says next to nothing its pull is kept; where it is a number, its score.
+    score = mean + shift / gain if gain > left else (mean * gain + shift) / left * extra
+    return score, extra, log_mass
+
+
+@vectorised
+def _append(own, k, matrix, first, interval):
+    """Add what comes after k others; return the log of its variance, with its error, given them.
+
+    From ``first`` on the matrix has the covariance given the numbers. The first stand-in of an
+    interval is what those before it say. NaN if there is no variance.
+    """
+    inverse, alpha, row = own.inverse, own.alpha, own.row
+    mean, variance, column = own.mean[k], matrix[first + k, first + k], first + k
+    for h in range(k):
+        total = 0.0
+        for j in range(k):
+            total += inverse[h, j] * matrix[first + j, column]
+        row[h] = total
+        variance -= total * matrix[first + h, column]
+        mean += alpha[h] * matrix[first + h, column]
+    if not variance > _LEAST_PIVOT:
+        return math.nan
+    if interval:
+        found = _stand_in(mean, variance, own.limits[0, k], own.limits[1, k])
+        own.score[k], own.extra[k], own.cavity[2, k] = found
+        own.cavity[0, k], own.cavity[1, k] = mean, variance
+    pivot = 1.0 / (variance + own.extra[k])
+    off = (own.score[k] - mean) * pivot
+    for h in range(k):
+        factor = row[h] * pivot
+        for j in range(k):
+            inverse[h, j] += factor * row[j]
+        inverse[h, k] = inverse[k, h] = -factor
+        alpha[h] -= row[h] * off
+    inverse[k, k], alpha[k] = pivot, off
+    return -math.log(pivot)
+
+
+@vectorised
+def _settle(own, intervals, count):
+    """Renew stand-ins, one after the other, until no cavity moves.
+
+    The cavity of an interval is what all others say of it: mean and variance. Return what the
+    logarithm of the determinant gains, NaN if they do not settle.
+    """
+    inverse, alpha, row, limits = own.inverse, own.alpha, own.row, own.limits
+    scores, extras, cavity, total = own.score, own.extra, own.cavity, 0.0
+    for _ in range(_SWEEPS):
+        moved = False
+        for j in range(intervals):
+            own_precision, old, old_score = inverse[j, j], extras[j], scores[j]
+            variance = max(1.0 / own_precision - old, _TINY)
+            mean = old_score - alpha[j] / own_precision
+            off, wider = mean - cavity[0, j], abs(variance - cavity[1, j])
+            if wider < _SETTLED * variance and off * off < _SETTLED * _SETTLED * variance:
+                continue
+            moved = True
+            score, extra, log_mass = _stand_in(mean, variance, limits[0, j], limits[1, j])
+            factor = (variance + extra) * own_precision
+            share = (extra - old) / factor
+            step = (score - old_score) / factor - share * alpha[j]
+            for h in range(count):
+                row[h] = inverse[j, h]
+            for h in range(count):
+                by = share * row[h]
+                alpha[h] += step * row[h]
+                for k in range(count):
+                    inverse[h, k] -= by * row[k]
+            scores[j], extras[j] = score, extra
+            cavity[0, j], cavity[1, j], cavity[2, j] = mean, variance, log_mass
+            total += math.log(factor)
+        if not moved:
+            return total
+    return math.nan
+
+
+@vectorised
+def _log_probability(own, intervals, count, sign):
+    """Return the log probability of what was added, without the determinant.
+
+    Add its derivatives by limits as often as ``sign`` says.
+    """
+    total = 0.0
+    for j in range(count):
+        total -= 0.5 * own.alpha[j] * (own.score[j] - own.mean[j])
+    for j in range(intervals):
+        # By the cavity that its stand-in was made for a term does not change, so it is as good.
+        mean, variance, log_mass = own.cavity[0, j], own.cavity[1, j], own.cavity[2, j]
+        whole, off, scale = variance + own.extra[j], own.score[j] - mean, math.sqrt(variance)
+        total += log_mass + 0.5 * (math.log(whole) + off * off / whole)
+        for end in range(2):
+            if not math.isinf(own.limits[end, j]):
+                at = (own.limits[end, j] - mean) / scale
+                slope = math.exp(-0.5 * at * at - _LOG_ROOT - log_mass) / scale
+                own.by[end, j] += sign * slope if end == 1 else -sign * slope
+    return total
+
+
+@vectorised
+def _log_density(own, matrix, first, count, interval):
+    """Return the log density of what is asked for, or of an interval the log of its probability.
+
+    Given all before it: the probability of all, less that without it. NaN if there is none.
+    """
+    value, determinant, m = 0.0, 0.0, count - 1
+    own.by[:, :count] = 0.0
+    for size in range(m, count + 1):
+        asked = size == count
+        for k in range(m if asked else 0, size):
+            determinant += _append(own, k, matrix, first, interval or k < m)
+        intervals = count if asked and interval else m
+        determinant += _settle(own, intervals, size)
+        sign = 1.0 if asked else -1.0
+        value += sign * (_log_probability(own, intervals, size, sign) - 0.5 * determinant)
+        if not asked:
+            for h in range(m):
+                for j in range(m):
+                    own.before[h, j] = own.inverse[h, j]
+                own.before[h, m], own.before[m, h] = 0.0, 0.0
+                own.before[count, h] = own.alpha[h]
+            own.before[m, m], own.before[count, m] = 0.0, 0.0
+    return value
+
+
+@vectorised
+def _arrange(own, row, count, i, inside, limits):
+    """Give each neighbour its place in the matrix, numbers first; return how many these are."""
+    numbers, number = 0, 0
+    for b in range(count):
+        numbers += 0 if inside[row[b]] else 1
+    interval = numbers
+    for b in range(count):
+        if inside[row[b]]:
+            own.place[b] = interval
+            for end in range(2):
+                own.limits[end, interval - numbers] = limits[end, row[b]]
+            interval += 1
+        else:
+            own.place[b] = number
+            number += 1
+    own.place[count] = count
+    for end in range(2):
+        own.limits[end, count - numbers] = limits[end, i]
+    return numbers
+
+
+@vectorised
+def _fill_arranged(room, place, own, diagonal):
+    """Write the covariance to the upper triangle of the matrix, each neighbour at its place."""
+    at = 0
+    for high in range(own[0] + 1):
+        for low in range(high + 1):
+            for h in range(room.starts[high], room.starts[high + 1]):
+                a = place[h]
+                for j in range(room.starts[low], h if high == low else room.starts[low + 1]):
+                    b = place[j]
+                    room.matrix[min(a, b), max(a, b)] = room.covariance[at]
+                    at += 1
+    for h in range(room.starts[own[0] + 1]):
+        room.matrix[h, h] = diagonal
+
+
+@vectorised
+def _regress(own, matrix, numbers, size):
+    """Write what numbers, of which scores are in ``known``, tell of the others.
+
+    Scores are overwritten by the inverse covariance of the numbers times them.
+    """
+    count, known, gains, mean = size - numbers, own.known, own.gains, own.mean
+    mean[:count] = 0.0
+    for k in range(numbers):
+        row = matrix[k]
+        known[k] /= row[k]
+        for j in range(k + 1, numbers):
+            known[j] -= row[j] * known[k]
+        for j in range(count):
+            mean[j] += row[numbers + j] * known[k]
+    for k in range(numbers - 1, -1, -1):
+        row, into = matrix[k], gains[k]
+        for j in range(count):
+            into[j] = row[numbers + j]
+        for h in range(k + 1, numbers):
+            factor, other = row[h], gains[h]
+            known[k] -= factor * known[h]
+            for j in range(count):
+                into[j] -= factor * other[j]
+        known[k] /= row[k]
+        for j in range(count):
+            into[j] /= row[k]
+
+
+@vectorised
+def _spread(own, numbers, size):
+    """Write derivatives by the covariance of intervals, and then of numbers, to ``full``.
+
+    Its last two rows are the inverse covariance times all scores, with what is asked for and
+    without.
+    """
+    count, full, gains = size - numbers, own.full, own.gains
+    after, before = full[size], full[size + 1]
+    for h in range(count):
+        after[numbers + h], before[numbers + h] = own.alpha[h], own.before[count, h]
+        for j in range(count):
+            full[numbers + h, numbers + j] = own.inverse[h, j] - own.before[h, j]
+    for k in range(numbers):
+        into, gain = full[k], gains[k]
+        after[k], before[k] = own.known[k], own.known[k]
+        for j in range(count):
+            into[numbers + j] = 0.0
+            after[k] -= gain[j] * own.alpha[j]
+            before[k] -= gain[j] * own.before[count, j]
+        for h in range(count):
+            factor, source = gain[h], full[numbers + h]
+            for j in range(count):
+                into[numbers + j] -= factor * source[numbers + j]
+        for h in range(k + 1):
+            total, source = 0.0, gains[h]
+            for j in range(count):
+                total -= into[numbers + j] * source[j]
+            full[h, k] = total
+
+
+@vectorised
+def _weigh_arranged(room, own, sites, weight):
+    """Write the derivative by each pair's covariance to the second row of ``work``."""
+    size, at = room.starts[own[0] + 1], 0
+    after, before = sites.full[size], sites.full[size + 1]
+    for high in range(own[0] + 1):
+        for low in range(high + 1):
+            for h in range(room.starts[high], room.starts[high + 1]):
+                a = sites.place[h]
+                for j in range(room.starts[low], h if high == low else room.starts[low + 1]):
+                    b = sites.place[j]
+                    part = sites.full[min(a, b), max(a, b)]
+                    part += before[a] * before[b] - after[a] * after[b]
+                    room.work[1, at] = weight * part
+                    at += 1
+
+
+@vectorised
+def _add_slopes(own, row, count, i, inside, numbers, weight, alpha, ends):
+    """Add the derivatives of a term by scores of numbers and by limits of intervals."""
+    others = count + 1 - numbers
+    for b in range(count + 1):
+        at, place = (row[b] if b < count else i), own.place[b]
+        if inside[at]:
+            for end in range(2):
+                ends[end, at] -= weight * own.by[end, place - numbers]
+        elif b == count:
+            alpha[at] += weight * own.alpha[others - 1]
+        else:
+            for j in range(others):
+                change = own.alpha[j] - own.before[others, j]
+                alpha[at] -= weight * own.gains[place, j] * change
+
+
+@vectorised
+def interval_terms(
+    which, inputs, sites, offsets, w, inside, limits, state, gradient, each, alpha, ends, by
+):
+    r"""Evaluate terms of a likelihood that have intervals, and add up what they leave.
+
+    The density of an observation given its neighbours is that of all, less that of the neighbours.
+    Both by expectation propagation among them alone, see :mod:`xcopula.process.intervals`: so each
+    term has a derivative of its own. With all that come before as neighbours the sum is exact.
+
+    Parameters
+    ----------
+    which, inputs, sites, offsets, state
+        As in :func:`terms`.
+    w : ndarray (n,)
+        Normal scores of numbers.
+    inside : ndarray (n,), bool
+        Which are intervals.
+    limits : ndarray (2, n)
+        Their limits as scores.
+    gradient : bool
+        Whether to add to ``by``.
+    each : ndarray (r,)
+        Filled: log densities; of a number without half the log of 2 pi.
+    alpha : ndarray (n,)
+        What is added is the derivative of the negative sum by scores of numbers.
+    ends : ndarray (2, n)
+        The same by limits.
+    by : Contraction
+
+    Returns
+    -------
+    int, int
+        How many matrices needed a jitter, and the first that no jitter helps, -1 as a rule.
+    """
+    most = which.neighbours.shape[1]
+    room, own_sites, none = _room(most, inputs, state), _sites(most), np.zeros(inputs.shape[1])
+    n_tasks, jittered = offsets.shape[0] - 1, 0
+    for r in range(which.rows.shape[0]):
+        i, m, row, weight = which.rows[r], which.counts[r], which.neighbours[r], which.weights[r]
+        own = _gather_term(room, row, m, i, inputs, sites, offsets, none)
+        _correlate(room, state, own, gradient)
+        shared = _share(room, state, own, True) if n_tasks > 1 else 0
+        numbers = _arrange(own_sites, row, m, i, inside, limits)
+        value, attempt = math.nan, 0
+        while attempt < len(_JITTERS) and not math.isfinite(value):
+            _fill_arranged(room, own_sites.place, own, 1.0 + _JITTERS[attempt])
+            if _factorise(room.matrix, m + 1, numbers):
+                for b in range(m):
+                    if not inside[row[b]]:
+                        own_sites.known[own_sites.place[b]] = w[row[b]]
+                own_sites.score[m - numbers], own_sites.extra[m - numbers] = w[i], 0.0
+                _regress(own_sites, room.matrix, numbers, m + 1)
+                value = _log_density(own_sites, room.matrix, numbers, m + 1 - numbers, inside[i])
+            attempt += 1
+        if not math.isfinite(value):
+            return jittered, r
+        jittered += 1 if attempt > 1 else 0
+        each[r] = value
+        _add_slopes(own_sites, row, m, i, inside, numbers, weight, alpha, ends)
+        if gradient:
+            _spread(own_sites, numbers, m + 1)
+            _weigh_arranged(room, own, own_sites, weight)
             _contract(room, state, own, shared, by)
     return jittered, -1
 

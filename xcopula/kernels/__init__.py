@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xcopula.kernels.base import ConvolvedKernel, CrossProfile, Kernel
+from xcopula.kernels.base import ConvolvedKernel, CrossProfile, Kernel, SpectralKernel
 from xcopula.kernels.checks import check_kernel
 from xcopula.kernels.matern import Matern
 from xcopula.kernels.nested import Nested, TaskKernel
@@ -17,6 +17,7 @@ __all__ = [
     "Kernel",
     "KernelSpec",
     "Nested",
+    "SpectralKernel",
     "TaskKernel",
     "resolve_kernel",
     "resolve_kernels",

@@ -17,6 +17,7 @@ from xcopula.kernels.covariance import Contraction, CovarianceState
 
 __all__ = [
     "add_signal_contraction",
+    "between",
     "contract_lower",
     "cross",
     "floats",
@@ -154,6 +155,26 @@ def cross(
     return _rectangle(
         state, targets, target_sites, own, inputs, sites, offsets, nugget=nugget, out=out
     )
+
+
+def between(
+    state: CovarianceState,
+    targets: FloatArray,
+    target_sites: IntArray,
+    task: int,
+    others: FloatArray,
+    other_sites: IntArray,
+    other: int,
+    *,
+    nugget: bool = True,
+) -> FloatArray:
+    """Return the covariance (m, k) of one task at targets with one task at other points.
+
+    Inputs (d, m) and (d, k) are not scaled yet. All else is as in :func:`cross`.
+    """
+    points, inputs = (scaled_inputs(part, state) for part in (targets, others))
+    offsets = np.where(np.arange(state.nugget.shape[0] + 1) <= other, 0, others.shape[1])
+    return cross(state, points, target_sites, task, inputs, other_sites, offsets, nugget=nugget)
 
 
 def signal(

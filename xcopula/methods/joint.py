@@ -16,9 +16,10 @@ from xcopula.methods.transductive import Combined
 from xcopula.process import Process, Sample
 from xcopula.solvers import Conditioned, Gaussian, Sequential, Solver, settle
 
-__all__ = ["Origin", "is_joint", "joint"]
+__all__ = ["Origin", "is_joint", "joint", "joint_origin"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
 class Origin(NamedTuple):
@@ -37,6 +38,18 @@ class Origin(NamedTuple):
     sample: Sample
     solver: Solver
 
+    def condition(self) -> Gaussian:
+        """Condition the process on all of the sample at once."""
+        process, theta, sample, solver = self
+        return solver.condition(process, sample, solver.prepare(process, theta, sample), theta)
+
+    def given(self, rows: IntArray) -> Origin:
+        """Return it with some observations alone, by their increasing numbers.
+
+        A variable may be left without any value.
+        """
+        return self._replace(sample=self.sample.take(rows))
+
 
 def is_joint(conditioned: Conditioned, tasks: int) -> bool:
     """Tell whether predictions come from one Gaussian model of all tasks, of so many."""
@@ -51,11 +64,16 @@ def joint(conditioned: Conditioned, origin: Origin) -> Gaussian:
     It is the conditioned one itself where that is such. Else it is exact where all values together
     are few enough, and by neighbours where they are not.
     """
-    process, theta, sample, solver = origin
-    if is_joint(conditioned, sample.tasks):
+    if is_joint(conditioned, origin.sample.tasks):
         whole = conditioned.models[-1] if isinstance(conditioned, Combined) else conditioned
         assert isinstance(whole, Gaussian)
         return whole
-    if not isinstance(solver, Sequential):
-        solver = settle(None, [sample.sizes])
-    return solver.condition(process, sample, solver.prepare(process, theta, sample), theta)
+    return joint_origin(conditioned, origin).condition()
+
+
+def joint_origin(conditioned: Conditioned, origin: Origin) -> Origin:
+    """Return what :func:`joint` is made of: the solver is one that takes all values together."""
+    tasks, solver = origin.sample.tasks, origin.solver
+    if is_joint(conditioned, tasks) or isinstance(solver, Sequential):
+        return origin
+    return origin._replace(solver=settle(None, [origin.sample.sizes]))

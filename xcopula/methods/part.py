@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from xcopula.methods.parallel import in_parallel
 from xcopula.process import Process, Sample
-from xcopula.process.intervals import known_as_intervals
 from xcopula.solvers import Gaussian, Sequential, Solver
 
 __all__ = ["Part", "condition_each", "given_tasks", "total"]
@@ -93,13 +92,9 @@ class Part:
         return self.solver.condition(sub, self.sample, self.structure, theta[index])
 
 
-def given_tasks(solver: Solver, process: Process, sample: Sample) -> int:
-    """Return how many tasks of a pair can be taken as given: the first, or none.
-
-    What stands in for an interval of the first depends on the second, so it cannot be given.
-    """
-    told_apart = isinstance(solver, Sequential)
-    return int(told_apart and not known_as_intervals(process.marginals, sample).any())
+def given_tasks(solver: Solver) -> int:
+    """Return how many tasks of a pair can be taken as given: the first, or none."""
+    return int(isinstance(solver, Sequential))
 
 
 def total(parts: Sequence[Part], process: Process, theta: FloatArray) -> tuple[float, FloatArray]:

@@ -122,10 +122,10 @@ class Transductive(Method):
     ) -> Parts:
         """Prepare the primary alone, then each pair.
 
-        The primary counts once in all. A sequential solver takes it as given in a pair, if it has
-        no intervals; else each pair has the primary in it, and the primary alone is taken off.
+        The primary counts once in all. A sequential solver takes it as given in a pair; else each
+        pair has the primary in it, and the primary alone is taken off.
         """
-        given = given_tasks(solver, process, sample)
+        given = given_tasks(solver)
         pairs = [(0, i) for i in range(1, sample.tasks)]
         counts = 1.0 if given or not pairs else 1.0 - len(pairs)
         most = terms and max(terms // sample.tasks, 1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.methods.joint import Origin
+from xcopula.methods.joint import Origin, joint_origin
 from xcopula.prediction.predictor import Component
 from xcopula.process import Process, Sample
 from xcopula.process.bounded import Limits
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
     from xcopula.model.uncertainty import Member
 
-__all__ = ["condition_components"]
+__all__ = ["condition_components", "take_heaviest", "with_rows_alone"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
 def condition_components(model: CopulaModel) -> tuple[Component, ...]:
@@ -32,6 +34,20 @@ def condition_components(model: CopulaModel) -> tuple[Component, ...]:
         limits = _limits(model.process, model.theta, sample)
         return (Component(model.conditioned, origin, tuple(model.marginals), limits=limits),)
     return tuple(c for member in model.uncertainty.members for c in _each(model, member))
+
+
+def take_heaviest(model: CopulaModel) -> Component:
+    """Return the component with the largest weight as the only one: its joint process predicts."""
+    heaviest = max(model.components, key=lambda c: c.weight)
+    origin = joint_origin(heaviest.conditioned, heaviest.origin)
+    return replace(heaviest, conditioned=heaviest.joint, origin=origin, weight=1.0)
+
+
+def with_rows_alone(component: Component, rows: IntArray) -> Component:
+    """Return a component of one joint process given some observations, by increasing numbers."""
+    origin = component.origin.given(rows)
+    limits = _limits(origin.process, origin.theta, origin.sample)
+    return replace(component, conditioned=origin.condition(), origin=origin, limits=limits)
 
 
 def _each(model: CopulaModel, member: Member) -> Iterator[Component]:

@@ -25,6 +25,7 @@ from xcopula.model.conditioning import Since, condition, with_only
 from xcopula.model.laws import NamedLaws
 from xcopula.model.leaving import leave_out
 from xcopula.model.parameters import describe_parameters
+from xcopula.model.planning import Planning
 from xcopula.model.saving import save
 from xcopula.model.summary import summarise
 from xcopula.model.tree import decode, to_tree
@@ -45,7 +46,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CopulaModel(Predicting):
+class CopulaModel(Predicting, Planning):
     """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.
 
     Its arrays are read-only, also those that it computes on first use. With other data

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Predicting, predict
+from xcopula.prediction.several import Posteriors
 
-__all__ = ["Posterior", "Predicting", "predict"]
+__all__ = ["Posterior", "Posteriors", "Predicting", "predict"]

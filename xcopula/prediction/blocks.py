@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Query", "evaluate", "slices", "transform", "where_wanted"]
+__all__ = ["Query", "broadcast", "evaluate", "slices", "transform", "wanted_cells"]
 
 FloatArray = npt.NDArray[np.float64]
 Tell = Callable[[int, int], object]
@@ -33,15 +33,23 @@ def slices(size: int) -> Iterator[slice]:
     return (slice(k, min(k + _CELLS, size)) for k in range(0, size, _CELLS))
 
 
-def where_wanted(
+def broadcast(
+    arrays: Sequence[npt.NDArray[Any]], missing: Sequence[tuple[int, ...]]
+) -> tuple[npt.NDArray[Any], ...]:
+    """Return arrays with all dims of the block, as views: a grid is never written out."""
+    whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
+    return np.broadcast_arrays(*whole)
+
+
+def wanted_cells(
     coordinates: Sequence[npt.NDArray[Any]], mask: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Return which cells of a block, one after another, are asked for and have a place."""
+) -> npt.NDArray[np.int64]:
+    """Return the numbers of the cells that are asked for and have a place."""
     wanted = mask.flatten()
     for part in slices(wanted.size):
         for c in coordinates:
             wanted[part] &= np.abs(c.flat[part]) < _NOWHERE
-    return wanted
+    return np.flatnonzero(wanted)
 
 
 def evaluate(
@@ -75,11 +83,10 @@ def evaluate(
     tell : callable, optional
         Called as ``tell(done, total)`` with numbers of cells.
     """
-    whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
-    *coordinates, mask = np.broadcast_arrays(*whole)  # views: a grid is never written out
+    *coordinates, mask = broadcast(arrays, missing)
     rows = predictor.rows(quantity, task, nugget) if rows is None else rows
+    cells = wanted_cells(coordinates, mask)
     out = np.full((rows, mask.size), np.nan)
-    cells = np.flatnonzero(where_wanted(coordinates, mask))
     for part in slices(cells.size):
         where = cells[part]
         numbers = [c.flat[where] for c in coordinates]
@@ -126,6 +133,13 @@ class Query:
         pairs = zip(self.arrays, self.index, strict=True)
         sizes = {d: n for a, names in pairs for d, n in zip(names, a.shape, strict=True)}
         return tuple(sizes[d] for d in self.dims)
+
+    def places(self) -> tuple[npt.NDArray[np.int64], list[FloatArray]]:
+        """Return the numbers (r,) of the cells that are asked for, in C order, and coordinates."""
+        arrays = [np.asarray(a) for a in self.arrays]
+        *coordinates, mask = broadcast(arrays, self.missing(self.index))
+        cells = wanted_cells(coordinates, mask)
+        return cells, [c.flat[cells] for c in coordinates]
 
     def evaluate(
         self,

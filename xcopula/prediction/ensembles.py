@@ -27,7 +27,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Drawn(Protocol):
-    """What can be drawn from: a posterior."""
+    """What can be drawn from: a posterior, or several."""
 
     @property
     def lazy(self) -> bool:
@@ -41,8 +41,8 @@ class Drawn(Protocol):
     def data(self) -> int:
         """Number of observations."""
 
-    def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> xr.DataArray:
-        """Return draws on a first dim ``realization``, from number ``start`` on."""
+    def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> Any:
+        """Return draws with a dim ``realization``, from number ``start`` on: labelled arrays."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Ensemble:
     def law(
         self,
         posterior: Drawn,
-        function: Callable[[xr.DataArray], xr.DataArray],
+        function: Callable[[Any], xr.DataArray],
         dims: Sequence[Hashable],
         attrs: dict[str, Any] | None = None,
         endless: xr.DataArray | None = None,
@@ -135,6 +135,7 @@ class Ensemble:
         }
         result = {}
         for name, array in statistics.items():
+            array = array.drop_vars([n for n in statistics if n in array.coords])
             if "statistic" in array.dims:
                 array = array.rename(statistic="quantile").transpose("quantile", ...)
             title = f"{titles[name]} of {attrs['long_name']}" if "long_name" in attrs else None
@@ -149,7 +150,7 @@ class Ensemble:
     def _values(
         self,
         posterior: Drawn,
-        function: Callable[[xr.DataArray], xr.DataArray],
+        function: Callable[[Any], xr.DataArray],
         dims: Sequence[Hashable],
     ) -> xr.DataArray:
         """Return the function of all draws: those in memory come in batches."""
@@ -163,7 +164,9 @@ class Ensemble:
 
 
 def _computed(
-    function: Callable[[xr.DataArray], xr.DataArray], draws: xr.DataArray, dims: Sequence[Hashable]
+    function: Callable[[Any], xr.DataArray],
+    draws: xr.DataArray | xr.Dataset,
+    dims: Sequence[Hashable],
 ) -> xr.DataArray:
     """Return a function of draws after a check of its dims.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from xcopula.labels.areas import space_dims
 from xcopula.prediction.blocks import Query
 from xcopula.prediction.ensembles import Ensemble
 from xcopula.prediction.levels import check_levels
@@ -37,11 +38,6 @@ _NAMED = {
     "sum": True,
     "var": False,
 }
-_NO_MEAN = (
-    "The tail of the law of {name!r} is too heavy for a mean to exist in some cells, so `mean` is "
-    "NaN where these count. Quantiles exist: use them, or a law with lighter tails in "
-    "`marginals`."
-)
 
 
 class Functionals:
@@ -133,7 +129,7 @@ class Functionals:
         TypeError, ValueError
             If an argument is not valid, or the function returns other dims.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dims)
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dims)
         if callable(function):
             own = function
             return ensemble.law(self, lambda draws: own(draws, over), over)
@@ -143,7 +139,7 @@ class Functionals:
                 f"{shown(function)}."
             )
         options = {"min_count": 1} if function in ("sum", "prod") else {}
-        attrs = self._about(function, None if _NAMED[function] else "")
+        attrs = self._about(function, over, None if _NAMED[function] else "")
         return ensemble.law(
             self,
             lambda draws: getattr(draws, function)(over, **options),
@@ -198,7 +194,8 @@ class Functionals:
         ensemble = Ensemble.of(n, seed, quantiles)
         weighting = self._weighting(weights, regions)
         endless = self._endless(lambda flags: weighting.sums(flags)[0])
-        attrs = self._about("area mean" if weights is None else "weighted mean")
+        what = "area mean" if weights is None else "weighted mean"
+        attrs = self._about(what, weighting.dims)
         return ensemble.law(self, weighting.mean, weighting.dims, attrs, endless)
 
     def fraction_above(
@@ -225,7 +222,7 @@ class Functionals:
         """
         ensemble = Ensemble.of(n, seed, quantiles)
         limit, weighting = self._limit(threshold), self._weighting(weights, regions)
-        attrs = self._about("share above the threshold", "1")
+        attrs = self._about("share above the threshold", weighting.dims, "1")
         result = ensemble.law(self, lambda d: weighting.mean(limit.above(d)), weighting.dims, attrs)
         return limit.label(result)
 
@@ -267,7 +264,7 @@ class Functionals:
                 "and latitude, each a coordinate of one dim. Or use `fraction_above`."
             )
         what = "area" if weights is None else str(weights.name or "weight")
-        attrs = self._about(f"{what} above the threshold", weighting.units)
+        attrs = self._about(f"{what} above the threshold", weighting.dims, weighting.units)
         result = ensemble.law(
             self, lambda d: weighting.sums(limit.above(d))[0], weighting.dims, attrs
         )
@@ -287,9 +284,9 @@ class Functionals:
         Steps along ``dim`` are days where the target has one for each day. See
         :meth:`fraction_above` for the threshold and :meth:`reduce` for the rest.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dim, "dim")
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dim, "dim")
         limit = self._limit(threshold)
-        attrs = self._about("number of steps above the threshold", "1")
+        attrs = self._about("number of steps above the threshold", over, "1")
         result = ensemble.law(self, lambda d: limit.above(d).sum(over, min_count=1), over, attrs)
         return limit.label(result)
 
@@ -313,7 +310,7 @@ class Functionals:
         n, seed, quantiles
             See :meth:`reduce`.
         """
-        ensemble, over = Ensemble.of(n, seed, quantiles), self._check_dims(dim, "dim")
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.check_dims(dim, "dim")
         (level,) = check_levels(q).reshape(-1) if np.ndim(q) == 0 else (None,)
         if level is None:
             raise ValueError(f"`q` must be one level between 0 and 1, found {shown(q)}.")
@@ -329,16 +326,25 @@ class Functionals:
             )
             return found
 
-        attrs = self._about(f"{100 * level:.4g} % quantile along {dim}")
+        attrs = self._about(f"{100 * level:.4g} % quantile along {dim}", over)
         return ensemble.law(self, along, over, attrs, self._endless(lambda f: f.max(over)))
 
-    def _about(self, what: str, units: str | None = None) -> dict[str, Any]:
-        """Return the attributes of a quantity, in the variable's units if None are said."""
-        title = f"{what} of {self.attrs.get('long_name', self.name)}"
-        own = _units(self.attrs) if units is None else units
-        return {"long_name": title} | ({"units": own} if own else {})
+    def _about(
+        self, what: str, over: Sequence[Hashable], units: str | None = None
+    ) -> dict[str, Any]:
+        """Return the attributes of a quantity, in the variable's units if None are said.
 
-    def _check_dims(self, dims: Any, argument: str = "dims") -> tuple[Hashable, ...]:
+        It lies on the target's grid if not all dims of space are reduced.
+        """
+        attrs = {"long_name": f"{what} of {self.attrs.get('long_name', self.name)}"}
+        own = _units(self.attrs) if units is None else units
+        if own:
+            attrs["units"] = own
+        if "grid_mapping" in self.attrs and set(space_dims(self.coords, self.dims)) - set(over):
+            attrs["grid_mapping"] = self.attrs["grid_mapping"]
+        return attrs
+
+    def check_dims(self, dims: Any, argument: str = "dims") -> tuple[Hashable, ...]:
         """Return dims of the target as a tuple.
 
         Raises
@@ -375,7 +381,11 @@ class Functionals:
             return None
         endless: xr.DataArray = function(flags).isel(realization=0) > 0.0
         if not self.lazy and endless.any():
-            warn_user(_NO_MEAN.format(name=self.name))
+            warn_user(
+                f"The tail of the law of {self.name!r} is too heavy for a mean to exist in some "
+                "cells, so `mean` is NaN where these count. Quantiles exist: use them, or a law "
+                "with lighter tails in `marginals`."
+            )
         return endless
 
 

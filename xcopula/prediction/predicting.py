@@ -11,20 +11,28 @@ from xcopula.labels.coordinates import CoordinateSystem, find_projection
 from xcopula.labels.georeference import from_table
 from xcopula.labels.observations import Variable
 from xcopula.methods import Method
-from xcopula.prediction.layout import Chunks, Target, check_layout, choose_chunks, own_chunks
+from xcopula.prediction.layout import (
+    Chunks,
+    Layout,
+    Target,
+    check_layout,
+    choose_chunks,
+    own_chunks,
+)
 from xcopula.prediction.levels import check_levels
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predictor import Predictor
 from xcopula.prediction.several import Posteriors
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
 from xcopula.prediction.telling import telling
+from xcopula.process import NORMAL
 from xcopula.progress import Progress
 from xcopula.progress.displays import check_progress
 from xcopula.progress.run import Run
 from xcopula.solvers import Solver
 from xcopula.warn import shown
 
-__all__ = ["Predicting", "posterior", "predict"]
+__all__ = ["Asked", "Predicting", "posterior", "predict"]
 
 _OF = ("observation", "signal")
 # A mixture that is not fitted yet has about so many components.
@@ -232,7 +240,7 @@ def predict(
         )
     levels = check_levels(quantiles)
     check_progress(progress)
-    asked = _Asked(model, target, variable, of, mask)
+    asked = Asked(model, target, variable, of, mask)
     with telling(progress, asked.variable.name) as run:
         return asked.posterior(chunks, levels.size, run).quantile(levels).to_dataset()
 
@@ -249,7 +257,7 @@ def posterior(
 ) -> Posterior:
     """Return the full posterior of a variable on a target; see :func:`predict`."""
     check_progress(progress)
-    return _Asked(model, target, variable, of, mask).posterior(chunks, 1, progress)
+    return Asked(model, target, variable, of, mask).posterior(chunks, 1, progress)
 
 
 def several(
@@ -268,7 +276,7 @@ def several(
     return Posteriors(tuple(posterior(model, target, variable=v, **options) for v in variables))
 
 
-class _Asked:
+class Asked:
     """What was asked of a model: checked, with the cells found."""
 
     def __init__(
@@ -317,21 +325,34 @@ class _Asked:
             predictor = model.predictor_node()
             layout = layout or {d: (cells.sizes[d],) for d in cells.dims}
             check_layout(layout, cell_bytes)
-        query = cells.query(layout, self.task, nugget=self.nugget)
+        found = {"components": components, "plain": plain, "bounded": bounded}
+        return self._posterior(layout, predictor, progress=progress, **found)
+
+    def posterior_of(self, predictor: Predictor) -> Posterior:
+        """Return the posterior, in memory, that another predictor of the model's variables gives.
+
+        It is of one component.
+        """
+        return self._posterior(
+            None,
+            predictor,
+            components=1,
+            plain=predictor.components[0].spread(self.task) is NORMAL,
+            bounded=predictor.bounds(self.task, self.nugget),
+        )
+
+    def _posterior(self, layout: Layout | None, predictor: Any, **found: Any) -> Posterior:
         coords, attrs = self._labels()
         return Posterior(
-            tasks=model.tasks,
-            method=model.method,
-            solver=model.solver,
-            query=query,
+            tasks=self.model.tasks,
+            method=self.model.method,
+            solver=self.model.solver,
+            query=self.cells.query(layout, self.task, nugget=self.nugget),
             predictor=predictor,
             coords=coords,
             attrs=attrs,
-            progress=progress,
-            components=components,
-            plain=plain,
-            bounded=bounded,
-            data=model.size,
+            data=self.model.size,
+            **found,
         )
 
     def _predictor(self, progress: Progress | Run) -> Predictor | None:

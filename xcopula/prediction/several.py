@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
+from xcopula.prediction.ensembles import Ensemble
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.sampling import drawn_together
 from xcopula.prediction.thresholds import Limit, Threshold
@@ -63,6 +64,16 @@ class Posteriors(Mapping[str, Posterior]):
         return f"<xcopula.Posteriors of {list(self)} on {inner}"
 
     @property
+    def sizes(self) -> dict[Hashable, int]:
+        """Number of cells along each dim of the target."""
+        return self.each[0].sizes
+
+    @property
+    def data(self) -> int:
+        """Number of observations of the model."""
+        return self.each[0].data
+
+    @property
     def lazy(self) -> bool:
         """Whether results are dask-backed."""
         return self.each[0].lazy
@@ -103,6 +114,95 @@ class Posteriors(Mapping[str, Posterior]):
         """
         self._check_thresholds(thresholds)
         return xr.merge([_own_threshold(self[v].exceedance(t), v) for v, t in thresholds.items()])
+
+    def reduce(
+        self,
+        function: Callable[[xr.Dataset, tuple[Hashable, ...]], xr.DataArray],
+        dims: Hashable | Iterable[Hashable] | None = None,
+        *,
+        n: int = 200,
+        seed: int = 0,
+        quantiles: float | Sequence[float] = (0.05, 0.5, 0.95),
+    ) -> xr.Dataset:
+        """Return the law of what a function makes of each draw of all variables.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(draws, dims)`` takes a Dataset of draws, with a dim ``realization``, and
+            reduces it over ``dims`` only, to a DataArray. The share of cells with too much of both:
+            ``lambda d, dims: ((d["Cd"] > 0.8) & (d["Zn"] > 60)).mean(dims)``.
+        dims, n, seed, quantiles
+            See :meth:`Posterior.reduce`, which also says what is returned.
+        """
+        if not callable(function):
+            raise TypeError(
+                f"`function` must be a function of draws and dims, found {shown(function)}. "
+                "Reductions by name are those of one variable."
+            )
+        ensemble, over = Ensemble.of(n, seed, quantiles), self.each[0].check_dims(dims)
+        return ensemble.law(self, lambda draws: function(draws, over), over)
+
+    def max(self, dims: Hashable | Iterable[Hashable] | None = None, **options: Any) -> xr.Dataset:
+        """Return the law of the largest value of each, on a dim ``variable``.
+
+        Parameters and options are those of :meth:`Posterior.max`.
+        """
+        return self._along(p.max(dims, **options) for p in self.each)
+
+    def area_mean(
+        self,
+        weights: xr.DataArray | None = None,
+        regions: xr.DataArray | None = None,
+        **options: Any,
+    ) -> xr.Dataset:
+        """Return the law of the mean of each over space, on a dim ``variable``.
+
+        Parameters and options are those of :meth:`Posterior.area_mean`.
+        """
+        return self._along(p.area_mean(weights, regions, **options) for p in self.each)
+
+    def time_quantile(self, q: float, dim: str = "time", **options: Any) -> xr.Dataset:
+        """Return the law of a quantile along time of each, on a dim ``variable``.
+
+        Parameters and options are those of :meth:`Posterior.time_quantile`.
+        """
+        return self._along(p.time_quantile(q, dim, **options) for p in self.each)
+
+    def area_above(self, thresholds: Mapping[str, Threshold], **options: Any) -> xr.Dataset:
+        """Return the law of the area where each exceeds its threshold, on a dim ``variable``.
+
+        Options are those of :meth:`Posterior.area_above`.
+        """
+        return self._above("area_above", thresholds, options)
+
+    def fraction_above(self, thresholds: Mapping[str, Threshold], **options: Any) -> xr.Dataset:
+        """Return the law of the share of space where each exceeds its threshold.
+
+        On a dim ``variable``; options are those of :meth:`Posterior.fraction_above`.
+        """
+        return self._above("fraction_above", thresholds, options)
+
+    def exceedance_days(self, thresholds: Mapping[str, Threshold], **options: Any) -> xr.Dataset:
+        """Return the law of how often each exceeds its threshold, on a dim ``variable``.
+
+        Options are those of :meth:`Posterior.exceedance_days`.
+        """
+        return self._above("exceedance_days", thresholds, options)
+
+    def _above(
+        self, name: str, thresholds: Mapping[str, Threshold], options: dict[str, Any]
+    ) -> xr.Dataset:
+        self._check_thresholds(thresholds)
+        pair = Posteriors(tuple(self[v] for v in thresholds))
+        found = (getattr(p, name)(thresholds[p.name], **options) for p in pair.each)
+        return pair._along(found)
+
+    def _along(self, results: Iterable[xr.Dataset]) -> xr.Dataset:
+        """Return results of the variables, one after another."""
+        names = xr.Variable("variable", list(self))
+        together = xr.concat(list(results), "variable", combine_attrs="drop_conflicts")
+        return together.assign_coords(variable=names)
 
     def correlation(self) -> xr.DataArray:
         """Return the latent correlation of two variables in each cell, given the data.

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from xcopula.labels.observations import to_targets
-from xcopula.prediction.blocks import slices, where_wanted
+from xcopula.prediction.blocks import slices, wanted_cells
 from xcopula.prediction.lattice import find_lattice
 from xcopula.prediction.predictor import Component, Predictor
 from xcopula.process import Targets
@@ -134,7 +134,7 @@ def simulate(
     axes = len(predictor.coordinates.axes)
     coordinates, mask, fields = whole[:axes], whole[axes], whole[axes + 1 :]
     spread = [np.broadcast_to(c, shape) for c in coordinates]
-    cells = np.flatnonzero(where_wanted(spread, np.broadcast_to(mask, shape)))
+    cells = wanted_cells(spread, np.broadcast_to(mask, shape))
     out = np.full((len(realizations.numbers), int(np.prod(shape))), np.nan)
     if not cells.size:
         return out.reshape(-1, *shape)

@@ -90,8 +90,7 @@ class Weighting:
     def mean(self, values: xr.DataArray) -> xr.DataArray:
         """Return the weighted mean of values; NaN where no cell counts."""
         total, weight = self.sums(values)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return total / weight
+        return total / weight.where(weight > 0.0)
 
 
 def _add_up_blocks(

@@ -48,7 +48,7 @@ class Evidence:
         Zero for intervals.
     weights : ndarray (n,), optional
         How often each observation counts, where that is not once: it may stand for others, or be
-        given and not count at all. Where there are intervals all count the same.
+        given and not count at all.
     intervals : Intervals, optional
         Values that are known as intervals.
     stand_ins : StandIns, optional
@@ -135,44 +135,40 @@ class Evidence:
         law = truncate(self.cavity, self.intervals.low, self.intervals.high)
         return law, self.stand_ins, self.cavity
 
-    def gradient(self, alpha: FloatArray, by: Contraction) -> FloatArray:
-        """Return the gradient by theta, given the derivatives by the covariance."""
+    def gradient(
+        self, alpha: FloatArray, by: Contraction, ends: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the gradient by theta, given the derivatives by the covariance.
+
+        Those by the limits of intervals, (2, n), are in ``ends``; else stand-ins tell them.
+        """
         process, covariance = self.process, self.process.covariance
         gradient, pull = np.empty(process.size), self._pull(alpha)
         gradient[: covariance.size] = covariance.pullback(self.theta[: covariance.size], by)
-        ends = None if self.intervals is None else self._pull_of_ends(alpha)
+        bounded = None if self.intervals is None else self._bounded(ends)
         for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
             task = self.sample.task(i)
             values, own = self.sample.values[task], self.weights
             count = None if own is None else own[task]
             # A law far from its values has slopes that overflow: the optimiser meets a wall there.
             with np.errstate(invalid="ignore", over="ignore"):
-                if ends is None:
+                if bounded is None:
                     gradient[where] = law.score_pullback(values, pull[task])
                     gradient[where] -= law.density_pullback(values, count)
                 else:
-                    limits, weights = (part[:, task] for part in ends)
-                    gradient[where] = self._by_law(law, values, pull[task], limits, weights, count)
+                    limits, slopes = (part[:, task] for part in bounded)
+                    gradient[where] = self._by_law(law, values, pull[task], limits, slopes, count)
         return gradient
 
-    def _pull_of_ends(self, alpha: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return limits (2, n) of intervals, NaN elsewhere, and the derivatives by their scores.
-
-        Where a solver's cavities are not quite those of its likelihood, this still changes with the
-        stand-ins, which move as the limits do.
-        """
+    def _bounded(self, slopes: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Return limits (2, n) of intervals, NaN elsewhere, and the derivatives by their scores."""
         assert self.intervals is not None
-        rows, (law, stand_ins, cavity) = self.intervals.rows, self._settled()
-        count = 1.0 if self.weights is None else self.weights[rows]
-        own = (stand_ins.scores - cavity.mean) / (cavity.variance + stand_ins.extra)
-        closed = np.isfinite(np.stack([self.intervals.low, self.intervals.high]))
-        rest = (alpha[rows] - count * own) / np.maximum(closed.sum(axis=0), 1)
-        ends = np.full((2, self.sample.size), np.nan)
-        weights = np.zeros((2, self.sample.size))
-        ends[:, rows] = self.intervals.ends
-        weights[0, rows], weights[1, rows] = -count * law.by_low, -count * law.by_high
-        weights[:, rows] += np.where(closed, rest, 0.0)
-        return ends, weights
+        rows, limits = self.intervals.rows, np.full((2, self.sample.size), np.nan)
+        limits[:, rows] = self.intervals.ends
+        if slopes is None:
+            slopes, (law, *_) = np.zeros(limits.shape), self._settled()
+            slopes[:, rows] = -law.by_low, -law.by_high
+        return limits, slopes
 
     @staticmethod
     def _by_law(

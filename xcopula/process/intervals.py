@@ -283,7 +283,6 @@ def settle(
     intervals: Intervals,
     cavities: Callable[[StandIns], Moments],
     describe: Callable[[], str],
-    tolerance: float = _SETTLED,
 ) -> tuple[StandIns, Moments]:
     """Find the stand-ins that agree with each other; also return their cavities.
 
@@ -299,8 +298,6 @@ def settle(
         Returns what all other data say of each interval, given the stand-ins.
     describe : callable
         Names the parameters, for the error.
-    tolerance : float
-        How far a stand-in may still move, in units of its deviation.
 
     Raises
     ------
@@ -319,12 +316,12 @@ def settle(
         points.append(np.concatenate(own))
         moves.append(np.concatenate(new) - points[-1])
         moved = float(np.abs(moves[-1] * unit).max())
-        if not moved > tolerance:
+        if not moved > _SETTLED:
             break
         del points[: -_MEMORY - 1], moves[: -_MEMORY - 1]
         step = _combined(np.stack(points), np.stack(moves), unit)
         own = StandIns(np.clip(step[:size], _LEAST, _MOST), step[size:])
-    if not moved < max(_NEARLY, 2.0 * tolerance):
+    if not moved < _NEARLY:
         raise NotPositiveDefiniteError(
             f"The {size} values that are known as intervals do not settle at {describe()}: their "
             "covariance is as good as singular. Drop or average sites that almost coincide, or "

@@ -1,9 +1,9 @@
-"""Stand-ins for intervals by neighbours: what the values around each one say of it.
+"""Stand-ins for intervals by neighbours, for predictions: what the values around each one say.
 
-The likelihood is a product of terms, and its inverse covariance would give all cavities in one
-pass. But with errors of very different size that inverse is no covariance any more once they are
-taken off. The cavity is therefore a prediction from the nearest values on all sides, which always
-has a variance. With all others as neighbours it is exact.
+A likelihood finds its own, term by term. It is a product of terms, and its inverse covariance would
+give all cavities in one pass. But with errors of very different size that inverse is no covariance
+any more once they are taken off. The cavity is therefore a prediction from the nearest values on
+all sides, which always has a variance. With all others as neighbours it is exact.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class _Around(NamedTuple):
     which: Terms
 
 
-def fill_in(
-    evidence: Evidence, structure: Connected, held: Held, tolerance: float | None = None
-) -> Evidence:
+def fill_in(evidence: Evidence, structure: Connected) -> Evidence:
     """Return the evidence with stand-ins for its intervals.
+
+    They are found from nothing: a prediction does not depend on what was asked before.
 
     Raises
     ------
@@ -95,8 +95,7 @@ def fill_in(
     def describe() -> str:
         return process.describe(theta)
 
-    options = {} if tolerance is None else {"tolerance": tolerance}
-    return evidence.with_stand_ins(*settle(held, evidence.intervals, cavities, describe, **options))
+    return evidence.with_stand_ins(*settle(Held(), evidence.intervals, cavities, describe))
 
 
 def _around(structure: Connected, rows: IntArray) -> list[_Around]:

@@ -169,7 +169,7 @@ class Sequential(Solver, Protocol):
         """Tell whether the structure depends on the length scales."""
 
     def for_trials(self) -> Self:
-        """Return the solver that judges candidates: options that only refine maps are default."""
+        """Return the solver that judges candidates: by single values, without what refines maps."""
 
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0

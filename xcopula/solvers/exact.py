@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.kernels.assembly import contract_lower, cross, lower, scaled_inputs
+from xcopula.kernels.assembly import between, contract_lower, cross, lower, scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.linalg import cholesky, inverse_from_cholesky, log_determinant, solve_lower
 from xcopula.process import (
@@ -265,12 +265,8 @@ class Factorised:
         self, targets: Targets, others: Targets, *, task: int = 0, nugget: bool = True
     ) -> FloatArray:
         """Return the prior covariance (m, k) of a task at targets and at other points."""
-        points, inputs = (scaled_inputs(t.inputs, self.state) for t in (targets, others))
-        offsets = np.zeros(len(self.sample.offsets), np.int64)
-        offsets[task + 1 :] = others.size
-        return cross(
-            self.state, points, targets.sites, task, inputs, others.sites, offsets, nugget=nugget
-        )
+        both = targets.inputs, targets.sites, task, others.inputs, others.sites, task
+        return between(self.state, *both, nugget=nugget)
 
     def correlation(
         self, targets: Targets, tasks: tuple[int, int], *, nugget: bool = True

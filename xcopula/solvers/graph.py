@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from xcopula.jit.choice import gather, pick, thin
 from xcopula.jit.neighbours import Terms
 from xcopula.kernels.assembly import floats, ints, ready
 from xcopula.process import Process, Sample
-from xcopula.process.intervals import Held
 from xcopula.solvers.near import Near, places, tree_of
 from xcopula.solvers.threads import in_threads, thread_count
 
@@ -79,6 +78,10 @@ class Graph:
         """Itself: a part of the terms is chosen at once."""
         return self
 
+    def take(self, which: npt.NDArray[np.bool_]) -> Graph:
+        """Return some of the terms."""
+        return Graph(*(getattr(self, f.name)[which] for f in fields(self)))
+
     def terms(self, part: slice = slice(None)) -> Terms:
         """Return some of the terms as the compiled loops read them."""
         # A copy where the arrays are closed: compiled code is for writeable ones.
@@ -104,8 +107,6 @@ class Connected:
         How many neighbours an observation has.
     given : int
         So many tasks are given: they have no terms.
-    weight : float
-        How often each term counts: more than once where the sample stands for a larger one.
     """
 
     process: Process
@@ -113,19 +114,12 @@ class Connected:
     sample: Sample
     most: int
     given: int
-    weight: float = 1.0
 
     @functools.cached_property
     def graph(self) -> Graph:
         """The terms."""
         near = Near.of(self.process, self.theta, self.sample)
-        graph = connect(near, self.most, given=self.given, workers=thread_count())
-        return replace(graph, weights=self.weight * graph.weights)
-
-    @functools.cached_property
-    def held(self) -> Held:
-        """What stood in for intervals at the last evaluation."""
-        return Held()
+        return connect(near, self.most, given=self.given, workers=thread_count())
 
     @functools.cached_property
     def kept(self) -> dict[str, Any]:
@@ -172,16 +166,18 @@ def _coarse_to_fine(points: FloatArray) -> IntArray:
     n = len(points)
     # Sorted, then shuffled: the order in which the data came does not matter.
     shuffled = np.lexsort(points.T)[np.random.default_rng(0).permutation(n)]
-    out, taken, filled = np.empty(n, np.int64), np.zeros(n, np.bool_), 0
+    # One after the other in memory, as they are looked at.
+    mixed, numbers = points[shuffled], np.arange(n)
+    out, taken, away, filled = np.empty(n, np.int64), np.zeros(n, np.bool_), np.full(n, np.inf), 0
     radius = 0.5 * float(np.ptp(points, axis=0).max())
     least = 1e-9 * radius
     while filled < _ENOUGH * n and radius > least:
         # Where few can be taken not all need be looked at.
         some = int(_LOOKED_AT * max(filled, 10) * _SHRINK ** -points.shape[1])
-        filled = thin(points, shuffled[:some], radius, taken, out, filled)
+        filled = thin(mixed, numbers[:some], radius, taken, away, out, filled)
         radius *= _SHRINK
-    out[filled:] = shuffled[~taken[shuffled]]
-    return out
+    out[filled:] = np.flatnonzero(~taken)
+    return shuffled[out]
 
 
 def link(

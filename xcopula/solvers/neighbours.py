@@ -30,16 +30,16 @@ from xcopula.process import (
     keep_scores,
     known_data,
 )
-from xcopula.process.intervals import Held, known_as_intervals
 from xcopula.solvers.batches import batches, batches_of_lists
 from xcopula.solvers.cavities import fill_in
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.densities import Densities
 from xcopula.solvers.graph import Connected, Graph
+from xcopula.solvers.likelihood import evaluate
 from xcopula.solvers.near import Near
 from xcopula.solvers.search import Search, search_of
-from xcopula.solvers.strata import connect_some, thin_out
-from xcopula.solvers.terms import Evaluated, errors_of, evaluate, evaluate_terms
+from xcopula.solvers.strata import connect_some
+from xcopula.solvers.terms import Evaluated, errors_of, evaluate_terms
 from xcopula.solvers.threads import thread_count
 
 __all__ = ["Local", "Neighbours"]
@@ -56,9 +56,6 @@ _TILE, _CELL = (100, 150), (60, 90)
 # (benchmarks/bench_neighbours.py); what LAPACK would do in one.
 _BY_NEIGHBOUR, _BY_SQUARE, _BY_CORRELATION = 0.1, 0.0055, 0.003
 _FLOPS = 2e4
-# How far stand-ins of intervals may still move in a likelihood, which is near its value sooner than
-# they are near theirs; those of a prediction are found to the last digits.
-_ROUGHLY = 1e-4
 # Evaluations of a fit: of all terms, with what searches take, and of so many that stand for all.
 _ON_ALL, _ON_SOME, _SOME = 15, 100, 10_000
 
@@ -113,24 +110,18 @@ class Neighbours:
         return not one or covariance.groups[0].freedom > 0
 
     def for_trials(self) -> Neighbours:
-        """Return the solver with its own number of observations for predictions.
+        """Return the solver with its own number of observations for predictions, of single cells.
 
         A larger one makes maps smoother. It would slow every trial of a law, and decide nothing.
+        Values that are left out share no tile.
         """
-        return replace(self, predict=None)
+        return replace(self, predict=None, tiles=False)
 
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
-    ) -> tuple[Sample, Graph | Connected]:
+    ) -> tuple[Sample, Graph]:
         """Choose terms that stand for all, and return what of the sample they need."""
-        near = Near.of(process, theta, sample)
-        if known_as_intervals(process.marginals, sample).any():
-            # What stands in for an interval depends on all terms that it is in: those that are
-            # left are the terms of a smaller sample, and all count the same.
-            few = sample.take(thin_out(near, terms))
-            weight = sample.size / few.size
-            return few, Connected(process, theta, few, self.most(process, few), 0, weight)
-        most = self.most(process, sample)
+        near, most = Near.of(process, theta, sample), self.most(process, sample)
         return connect_some(near, most, terms, given=given, workers=thread_count())
 
     def objective(
@@ -150,37 +141,25 @@ class Neighbours:
         evidence = Evidence.of(process, sample, theta, weights)
         if not evidence.possible:
             return evidence.impossible()
-        if isinstance(structure, Connected):
-            evidence = fill_in(evidence, structure, structure.held, _ROUGHLY)
-        passed = evaluate(evidence, graph, gradient=True)
-        value = evidence.value(passed.alpha, float(graph.weights @ passed.each[:, 1]))
-        return value, evidence.gradient(passed.alpha, passed.by)
+        found = evaluate(evidence, graph, gradient=True)
+        value = -float(graph.weights @ found.each)
+        return value, evidence.gradient(found.alpha, found.by, found.ends)
 
     def log_densities(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
     ) -> Densities:
         """Return the log density of each term, given its neighbours."""
         evidence, graph = Evidence.of(process, sample, theta), structure.graph
-        if isinstance(structure, Connected):
-            evidence = fill_in(evidence, structure, structure.held, _ROUGHLY)
-        passed = evaluate(evidence, graph, gradient=False)
-        own = evidence.log_densities + 0.5 * evidence.scores**2
-        if evidence.intervals is not None:
-            rows = evidence.intervals.rows
-            own[rows] = evidence.log_masses()[rows]
-        each = own[graph.rows] - 0.5 * passed.each.sum(axis=1)
-        return Densities(each, graph.weights, graph.clusters)
+        found = evaluate(evidence, graph, gradient=False)
+        return Densities(found.each, graph.weights, graph.clusters)
 
     def condition(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
     ) -> Local:
-        """Condition the process at theta on a sample.
-
-        Stand-ins are found from nothing: a prediction does not depend on what was asked before.
-        """
+        """Condition the process at theta on a sample."""
         evidence = Evidence.of(process, sample, theta)
         if isinstance(structure, Connected):
-            evidence = fill_in(evidence, structure, Held())
+            evidence = fill_in(evidence, structure)
         return Local(self, process, theta, sample, evidence.scores, structure, evidence.extra)
 
     def cost(self, sizes: Sequence[int], correlations: int = 1) -> Cost:

@@ -63,10 +63,15 @@ class Level:
         more = max(map(len, without), default=0)
         found = []
         for tree, rows in zip(self.trees, self.rows, strict=True):
+            if not tree.n:
+                continue  # a variable that is switched off
             _, index = tree.query(where, k=np.arange(1, min(count + more, tree.n) + 1))
             numbers = rows[index].astype(np.int32)
-            for row, others in zip(numbers, without, strict=False):
-                row[np.isin(row, others)] = -1
+            if more == 1 and all(map(len, without)):
+                numbers[numbers == np.stack(without)] = -1  # each does without itself
+            else:
+                for row, others in zip(numbers, without, strict=False):
+                    row[np.isin(row, others)] = -1
             found.append(_last(numbers)[:, :count] if more else numbers)
         return np.concatenate(found, axis=1)
 

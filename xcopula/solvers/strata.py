@@ -11,7 +11,7 @@ from xcopula.process import Sample
 from xcopula.solvers.graph import Graph, link, order
 from xcopula.solvers.near import Near, tree_of
 
-__all__ = ["connect_some", "thin_out"]
+__all__ = ["connect_some"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -46,11 +46,6 @@ def connect_some(
         clusters,
     )
     return sample.take(index), small
-
-
-def thin_out(near: Near, terms: int) -> IntArray:
-    """Choose about so many observations, by their numbers, that are a sample of their own."""
-    return np.sort(_choose(near, order(near), terms, 0)[0])
 
 
 def _choose(

@@ -14,11 +14,11 @@ from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import terms
 from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
 from xcopula.kernels.covariance import Contraction
-from xcopula.process import Evidence, Process, Sample
+from xcopula.process import Process, Sample
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.threads import in_threads, thread_count
 
-__all__ = ["Evaluated", "errors_of", "evaluate", "evaluate_terms", "pieces"]
+__all__ = ["Evaluated", "errors_of", "evaluate_terms", "pieces", "report", "singular"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -75,18 +75,12 @@ def evaluate_terms(
             by,
         )
         if failed >= 0:
-            raise NotPositiveDefiniteError(
-                f"The correlation matrix of {graph.neighbours.shape[1]} neighbours is not positive "
-                f"definite at {process.describe(theta)}. The usual causes are sites that almost "
-                "coincide and length scales far beyond the extent of the data: drop or average "
-                "near-duplicate sites, or fit with a rougher kernel such as 'matern32'."
-            )
+            raise singular(process, theta, graph)
         return alpha, precision, by, jittered
 
     results = in_threads(run, pieces(graph.rows.size))
     alphas, precisions, contractions, jittered = zip(*results, strict=True)
-    if sum(jittered):
-        _log.info("%d of %d small matrices needed a jitter", sum(jittered), graph.rows.size)
+    report(sum(jittered), graph)
     return Evaluated(
         each,
         functools.reduce(np.add, alphas),
@@ -98,17 +92,20 @@ def evaluate_terms(
     )
 
 
-def evaluate(evidence: Evidence, graph: Graph, *, gradient: bool) -> Evaluated:
-    """Evaluate the terms of a graph at the scores of a sample."""
-    return evaluate_terms(
-        evidence.process,
-        evidence.sample,
-        graph,
-        evidence.theta,
-        evidence.scores,
-        gradient=gradient,
-        extra=evidence.extra,
+def singular(process: Process, theta: FloatArray, graph: Graph) -> NotPositiveDefiniteError:
+    """Return the error of neighbours whose covariance cannot be factorised."""
+    return NotPositiveDefiniteError(
+        f"The correlation matrix of {graph.neighbours.shape[1]} neighbours is not positive "
+        f"definite at {process.describe(theta)}. The usual causes are sites that almost "
+        "coincide and length scales far beyond the extent of the data: drop or average "
+        "near-duplicate sites, or fit with a rougher kernel such as 'matern32'."
     )
+
+
+def report(jittered: int, graph: Graph) -> None:
+    """Log how many small matrices needed a jitter, if any did."""
+    if jittered:
+        _log.info("%d of %d small matrices needed a jitter", jittered, graph.rows.size)
 
 
 def errors_of(sample: Sample, extra: FloatArray | None) -> FloatArray:

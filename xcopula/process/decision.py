@@ -1,0 +1,113 @@
+r"""How often a decision at a threshold will be wrong, before and after more is measured.
+
+A cell is said to lie above a threshold if that is more likely than not. With :math:`\mu, v` the
+latent mean and variance and :math:`\tau` the score of the threshold, this is wrong with probability
+:math:`\Phi(-h)`, where :math:`h = |\mu - \tau| / \sqrt{v}`.
+
+A measurement takes :math:`r` off the variance, whatever its value turns out to be, and moves the
+mean by a normal number of variance :math:`r`. The truth and the mean to come are two normal numbers
+of correlation :math:`\sqrt{r / v}`, and the decision will be wrong where they lie on different
+sides of the threshold. With Owen's function T this has the probability
+
+.. math:: 2\, T\left(h, \sqrt{(v - r) / r}\right)
+
+which is :math:`\Phi(-h)` for :math:`r = 0` and zero for :math:`r = v`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri, owens_t
+
+from xcopula.process.spread import NORMAL, Spread
+
+__all__ = ["Misclassification", "Variance", "distance_of", "expected_error"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# What a measurement changes is less than exp(-h^2 v / 2 r): beyond this exponent it is nothing.
+_MOVED = 30.0
+# So rare a scale of the errors adds nothing to a probability.
+_RARE = 1e-12
+
+
+def distance_of(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Return how many deviations a normal mean lies from a threshold, given both probabilities."""
+    return np.asarray(-ndtri(np.minimum(np.minimum(above, below), 0.5)))
+
+
+def expected_error(
+    distance: FloatArray, variance: FloatArray, reduction: FloatArray, spread: Spread = NORMAL
+) -> FloatArray:
+    """Return the probability that the decision of a cell will be wrong.
+
+    Parameters
+    ----------
+    distance : ndarray (m,)
+        Of the latent mean from the threshold, in deviations; infinite where nothing is in doubt.
+    variance : ndarray (m,)
+        Before anything more is measured.
+    reduction : ndarray (..., m)
+        What will be taken off it.
+    spread : Spread, optional
+        The law of the errors. All measurements have the same unknown scale, which changes no
+        decision.
+    """
+    total = np.zeros(reduction.shape)
+    with np.errstate(invalid="ignore"):  # far from the threshold of a cell that is known
+        away = distance**2 * variance / (2.0 * _MOVED)
+    for scale, weight in zip(spread.scales.tolist(), spread.weights.tolist(), strict=True):
+        if weight < _RARE:
+            continue
+        own = np.broadcast_to(weight * ndtr(-distance / scale), total.shape).copy()
+        moved = np.nonzero(reduction * scale**2 > away)
+        cell, less = moved[-1], reduction[moved]
+        left = np.maximum(variance[cell] - less, 0.0)
+        own[moved] = 2.0 * weight * owens_t(distance[cell] / scale, np.sqrt(left / less))
+        total += own
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Variance:
+    """The loss that is the variance of a cell.
+
+    Attributes
+    ----------
+    variance : ndarray (m,)
+        Before anything more is measured.
+    spread : Spread
+        The law of the errors.
+    """
+
+    variance: FloatArray
+    spread: Spread = NORMAL
+
+    def __call__(self, reduction: FloatArray, part: slice = slice(None)) -> FloatArray:
+        """Return the loss (..., b) of some cells, if so much is taken off their variances."""
+        left = np.maximum(self.variance[part] - reduction, 0.0)
+        return np.asarray(self.spread.std**2 * left)
+
+
+@dataclass(frozen=True, eq=False)
+class Misclassification:
+    """The loss that is the probability of a wrong decision at a threshold.
+
+    Attributes
+    ----------
+    distance, variance : ndarray (m,)
+        As in :func:`expected_error`.
+    spread : Spread
+        The law of the errors.
+    """
+
+    distance: FloatArray
+    variance: FloatArray
+    spread: Spread = NORMAL
+
+    def __call__(self, reduction: FloatArray, part: slice = slice(None)) -> FloatArray:
+        """Return the loss (..., b) of some cells, if so much is taken off their variances."""
+        return expected_error(self.distance[part], self.variance[part], reduction, self.spread)
