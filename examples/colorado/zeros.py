@@ -1,9 +1,10 @@
 """Months of no rain in Colorado as they are: zeros with a probability of their own.
 
 Run as ``python examples/colorado/zeros.py``; it takes some minutes. Some months of autumn and of
-winter are dry at many gauges. The gauges of random squares are left out, and predicted by two
-models: one whose gamma law has an atom at zero, and one that takes 0.5 mm, half of what a gauge
-resolves, for each zero. Both follow elevation. The first also says how probable a dry month is.
+winter are dry at many gauges. The gauges of random squares are left out, and predicted by three
+models. The gamma laws of two have an atom at zero, whose probability follows elevation or is one
+number; the third takes 0.5 mm, half of what a gauge resolves, for each zero. All values follow
+elevation. The first two also say how probable a dry month is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import xcopula
 from xcopula import CopulaModel, regress, zero_inflated
 
 ATOM, HALVED = "zeros as they are", "half of what a gauge resolves"
+ONE = "the same, P(0) one number"
 COORDS = {"space": ["lon", "lat"], "elevation": "elevation"}
 LEVELS = (0.0, 0.02, 0.1, 0.3, 0.7, 1.0)
 
@@ -46,8 +48,8 @@ def dry_months(climate: xr.Dataset, count: int) -> list[int]:
 
 
 def fit(month: xr.Dataset, treatment: str, *, quick: bool) -> CopulaModel:
-    """Fit one month by one of the two laws."""
-    family = zero_inflated("gamma") if treatment == ATOM else "gamma"
+    """Fit one month by one of the laws."""
+    family = "gamma" if treatment == HALVED else zero_inflated("gamma", follows=treatment == ATOM)
     ppt = month["ppt"]
     if treatment == HALVED:
         month = month.assign(ppt=ppt.where(ppt != 0.0, 0.5))
@@ -61,7 +63,7 @@ def fit(month: xr.Dataset, treatment: str, *, quick: bool) -> CopulaModel:
 
 
 def run(job: Job) -> list[dict[str, Any]]:
-    """Leave out squares of one month, and score both treatments gauge by gauge."""
+    """Leave out squares of one month, and score all treatments gauge by gauge."""
     climate = xcopula.datasets.colorado().isel(time=job.month).drop_vars("time")
     if job.quick:
         climate = climate.thin(station=2)
@@ -70,12 +72,12 @@ def run(job: Job) -> list[dict[str, Any]]:
     tests = climate.isel(station=hidden.values).dropna("station", subset=["ppt"])
     truth = tests["ppt"]
     rows = []
-    for treatment in (ATOM, HALVED):
+    for treatment in (ATOM, ONE, HALVED):
         posterior = fit(training, treatment, quick=job.quick).posterior(tests.drop_vars("ppt"))
         crps = posterior.crps(truth).values
         lower, upper = posterior.interval(0.9).values
         # Up to half of what a gauge resolves is a zero.
-        dry = posterior.cdf(0.0 if treatment == ATOM else 0.5).values
+        dry = posterior.cdf(0.5 if treatment == HALVED else 0.0).values
         rows += [
             {
                 "month": job.month,
@@ -93,15 +95,19 @@ def run(job: Job) -> list[dict[str, Any]]:
 
 def describe(table: pd.DataFrame) -> str:
     """Write scores, paired by month and draw, and how reliable the probability of zero is."""
-    each = table.groupby(["month", "seed", "treatment"])[["crps", "inside"]].mean().reset_index()
-    wide = each.pivot(index=["month", "seed"], columns="treatment", values="crps")
-    gap = 100.0 * (wide[ATOM] - wide[HALVED]) / wide[HALVED].mean()
+    table = table.assign(brier=(table["dry"] - (table["observed"] == 0.0)) ** 2)
+    each = table.groupby(["month", "seed", "treatment"])[["crps", "brier"]].mean().unstack()
+
+    def against(score: str, other: str) -> str:
+        gap = each[score, ATOM] - each[score, other]
+        return mean_and_error(100.0 * gap / each[score, other].mean(), 1, "+") + " %"
+
     rows = []
-    for name in (ATOM, HALVED):
+    for name in (ATOM, ONE, HALVED):
         own = table[table["treatment"] == name]
-        brier = ((own["dry"] - (own["observed"] == 0.0)) ** 2).mean()
         covered = 100.0 * own["inside"].mean()
-        rows.append([name, f"{wide[name].mean():.3f}", f"{covered:.1f}", f"{brier:.4f}"])
+        crps, brier = each["crps", name].mean(), own["brier"].mean()
+        rows.append([name, f"{crps:.3f}", f"{covered:.1f}", f"{brier:.4f}"])
     own = table[table["treatment"] == ATOM]
     bins = pd.cut(own["dry"], LEVELS, include_lowest=True)
     reliability = [
@@ -124,8 +130,11 @@ def describe(table: pd.DataFrame) -> str:
         "",
         *markdown(heads, rows),
         "",
-        f"CRPS with zeros as they are against the other: {mean_and_error(gap, 1, '+')} %, paired "
-        "by month and draw.",
+        "Zeros as they are against 0.5 mm in their place: CRPS "
+        f"{against('crps', HALVED)}. Log odds that follow",
+        f"elevation against one number: CRPS {against('crps', ONE)}, Brier score "
+        f"{against('brier', ONE)}. Pairs are months",
+        "and draws.",
         "",
         "How reliable the probability of a dry month is:",
         "",
@@ -173,7 +182,7 @@ def draw(options: Any) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Score both treatments, and draw the map."""
+    """Score all treatments, and draw the map."""
     options = read_arguments(__doc__, arguments)
     climate = xcopula.datasets.colorado()
     months, seeds = (dry_months(climate, 1), 1) if options.quick else (dry_months(climate, 8), 4)

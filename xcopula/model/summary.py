@@ -112,10 +112,10 @@ def _followed(law: Marginal) -> str:
         return ""
     names, gain = " and ".join(follow[0].design.fields), sum(each.zero_gain for each in follow)
     if gain > 0.0:
-        return f", which follows {names} (AIC lower by {gain:.1f})"
+        return f", which follows {names} (AIC of independent values lower by {gain:.1f})"
     return (
-        f", which follows {names}, although AIC is higher by {-gain:.1f} for it "
-        "(zero_inflated(..., follows=False) keeps it one number)"
+        f", which follows {names}, although AIC of independent values is higher by {-gain:.1f} for "
+        "it (zero_inflated(..., follows=False) keeps it one number)"
     )
 
 
