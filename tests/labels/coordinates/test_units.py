@@ -221,3 +221,21 @@ def test_only_degrees_east_are_a_longitude():
     """Degrees of no direction, or north, are not."""
     assert all(is_longitude(u) for u in ("degrees_east", "degreeE", "degrees_E", "°E"))
     assert not any(is_longitude(u) for u in ("degrees", "degree", "degrees_north", "", "E"))
+
+
+@pytest.mark.parametrize(
+    "units", ["mg/kg", "mg kg-1", "mg.kg^-1", "mg kg**-1", "kg-1 mg", "mg*kg-1"]
+)
+def test_powers_in_every_spelling(units):
+    assert conversion(units, "mg kg-1") == 1.0
+    assert conversion("mg kg-1", units) == 1.0
+
+
+@pytest.mark.parametrize("units", ["mg kg", "kg/mg", "mg/g", "ug/kg", "mg kg-2", "mg/kg day", "12"])
+def test_other_powers_are_other_units(units):
+    assert conversion(units, "mg kg-1") is None
+
+
+def test_a_division_is_by_one_factor():
+    assert conversion("mg/kg day", "mg day kg-1") == 1.0
+    assert conversion("mg/kg/day", "mg kg-1 day-1") == 1.0

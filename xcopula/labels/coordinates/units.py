@@ -147,6 +147,7 @@ _WORDS = {
     **_same("kelvin", "kelvin kelvins", "kelvin"),
     **_same("celsius", "celsius", "celsius"),
 }
+_POWER = re.compile(r"([^\W\d]+|%|°)\^?([-+]?\d+)?")
 _NUMBER = re.compile(r"(\d*\.?\d+(?:[eE][-+]?\d{1,2})?)\s+(\S.*)")
 
 
@@ -181,7 +182,7 @@ def conversion(found: str, wanted: str) -> float | None:
     """Return the factor that takes numbers from one unit to another, None if there is none.
 
     A missing unit is taken to be the other one. A unit that is not in the tables can only be
-    compared with itself.
+    compared with itself, in whichever way its powers are written.
 
     Examples
     --------
@@ -189,9 +190,14 @@ def conversion(found: str, wanted: str) -> float | None:
     (0.001, 1.0, None)
     >>> conversion("Mm", "mm"), conversion("K", "degC")
     (1000000000.0, None)
+    >>> conversion("mg/kg", "mg kg-1"), conversion("ug m**-3", "mg m-3")
+    (1.0, None)
     """
     found, wanted = found.strip(), wanted.strip()
     if not found or not wanted or found == wanted:
+        return 1.0
+    powers = _powers(found)
+    if powers is not None and powers == _powers(wanted):
         return 1.0
     this, that = _unit(found), _unit(wanted)
     if this is None or that is None or this.kind != that.kind:
@@ -210,6 +216,20 @@ def _unit(units: str) -> _Unit | None:
         return None
     one, count = _unit(scaled[2]), Fraction(scaled[1])
     return one._replace(size=count * one.size) if one is not None and count > 0 else None
+
+
+def _powers(units: str) -> dict[str, int] | None:
+    """Return the powers of the factors of a unit: mg/kg and mg kg-1 have the same."""
+    found: dict[str, int] = {}
+    for k, part in enumerate(units.replace("**", "^").split("/")):
+        for j, factor in enumerate(re.split(r"[\s.*·]+", part.strip())):
+            power = _POWER.fullmatch(factor)
+            if power is None:
+                return None
+            # As in UDUNITS a division is by what stands next to it, and by no more.
+            sign = -1 if k and j == 0 else 1
+            found[power[1]] = found.get(power[1], 0) + sign * int(power[2] or 1)
+    return found
 
 
 def _kind(units: str) -> str:
