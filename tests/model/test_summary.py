@@ -158,9 +158,9 @@ class TestDescription:
         assert lines[-1].split() == ["gamma,", "se", "0.25", "-1.750", "0.25"]
 
     def test_which_method_to_take_with_neighbours(self, model):
-        """There both predict alike, and one is fitted faster; with the exact solver nothing is."""
+        """There both predict alike; with the exact solver nothing is said."""
         from xcopula.solvers import Neighbours
 
         assert "would predict as well" not in model.summary()
         by = dataclasses.replace(model, solver=Neighbours(neighbours=10))
-        assert "'transductive' would predict as well, and be fitted faster" in by.summary()
+        assert "'transductive' would predict as well, and take about as long" in by.summary()

@@ -204,13 +204,10 @@ def _solver(model: CopulaModel) -> str:
 
 def _which_method(model: CopulaModel) -> list[str]:
     """Say which method to take where neighbours make them alike (docs/large.md has figures)."""
-    other = {
-        "full": "'transductive' would predict as well, and be fitted faster",
-        "transductive": "'full' would predict as well, and take longer to fit",
-    }.get(model.method.name)
+    other = {"full": "transductive", "transductive": "full"}.get(model.method.name)
     if other is None or len(model.tasks) == 1 or not isinstance(model.solver, Sequential):
         return []
-    return [f"  with neighbours {other}"]
+    return [f"  with neighbours {other!r} would predict as well, and take about as long to fit"]
 
 
 def _lengths(model: CopulaModel, parameters: xr.Dataset, task: int) -> str:
