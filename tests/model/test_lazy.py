@@ -329,10 +329,10 @@ class TestGraph:
         assert pairs <= needs[together]
         assert together in needs[five.node.key]
 
-    def test_grows_by_four_tasks_for_each_secondary(self, metals, five):
-        """One more secondary is one more fit of its law, its rank, its directions, and its pair."""
+    def test_grows_by_five_tasks_for_each_secondary(self, metals, five):
+        """One more has its terms, the fit of its law, its rank, its directions, and its pair."""
         four = xcopula.fit(metals, "Cd", ["Ni", "Zn", "Co"], compute=False, **QUICK)
-        assert len(self.dependencies(five)) - len(self.dependencies(four)) == 4
+        assert len(self.dependencies(five)) - len(self.dependencies(four)) == 5
 
     def test_the_data_are_in_it_once(self, metals):
         """Dask-backed variables are loaded by one task, which every step refers to."""

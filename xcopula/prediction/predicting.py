@@ -167,14 +167,7 @@ class Predicting:
             All other parameters are those of :func:`xcopula.predict`.
         """
         options: dict[str, Any] = {"chunks": chunks, "of": of, "mask": mask, "progress": progress}
-        if variables is None:
-            return posterior(self, target, variable=variable, **options)
-        if variable is not None:
-            raise ValueError(
-                f"Give `variable` or `variables`, not both, found {shown(variable)} and "
-                f"{shown(variables)}."
-            )
-        return several(self, target, variables, **options)
+        return posterior(self, target, variable=variable, variables=variables, **options)
 
 
 def predict(
@@ -250,20 +243,21 @@ def posterior(
     target: Target,
     *,
     variable: str | None = None,
+    variables: Sequence[str] | None = None,
     chunks: Chunks = None,
     of: str = "observation",
     mask: str | xr.DataArray | None = None,
     progress: Progress = None,
-) -> Posterior:
-    """Return the full posterior of a variable on a target; see :func:`predict`."""
+) -> Posterior | Posteriors:
+    """Return the full posterior of a variable, or of several; see :meth:`Predicting.posterior`."""
     check_progress(progress)
-    return Asked(model, target, variable, of, mask).posterior(chunks, 1, progress)
-
-
-def several(
-    model: Predicting, target: Target, variables: Sequence[str], **options: Any
-) -> Posteriors:
-    """Return the posterior of several variables together; see :meth:`Predicting.posterior`."""
+    if variables is None:
+        return Asked(model, target, variable, of, mask).posterior(chunks, 1, progress)
+    if variable is not None:
+        raise ValueError(
+            f"Give `variable` or `variables`, not both, found {shown(variable)} and "
+            f"{shown(variables)}."
+        )
     if isinstance(variables, str) or not isinstance(variables, Sequence):
         raise TypeError(
             f"`variables` must be a list of names, found {shown(variables)}. For one variable give "
@@ -273,7 +267,8 @@ def several(
         raise ValueError(
             f"`variables` must be different names, one at least, found {shown(variables)}."
         )
-    return Posteriors(tuple(posterior(model, target, variable=v, **options) for v in variables))
+    asked = [Asked(model, target, name, of, mask) for name in variables]
+    return Posteriors(tuple(each.posterior(chunks, 1, progress) for each in asked))
 
 
 class Asked:

@@ -36,6 +36,8 @@ IntArray = npt.NDArray[np.int64]
 
 # Components and scales are taken in turn by steps that fill the unit square evenly.
 _STEPS = 0.7548776662466927, 0.5698402909980532
+# So many numbers, of all realizations, are worked on at a time; and so many cells at least.
+_NUMBERS, _LEAST = 2**21, 2**10
 # A lattice is worth its masked cells up to so many for each that is wanted.
 _MASKED = 16
 
@@ -148,7 +150,8 @@ def simulate(
         for row, waves in zip(out, drawn, strict=True):
             row[cells] = lattice.signal(waves, task).reshape(-1)[cells]
     laws = [np.broadcast_to(f, shape) for f in fields]
-    for part in slices(cells.size):
+    # Beside the result only what is of some cells is held.
+    for part in slices(cells.size, max(_LEAST, _NUMBERS // len(out))):
         where = cells[part]
         numbers = [c.flat[where] for c in spread]
         targets = to_targets(predictor.coordinates, predictor.sites, numbers)
@@ -163,7 +166,8 @@ def simulate(
             at = frame[which :: len(predictor.components), where]
             latent = some.latent(targets, block[own], keys, *at)
             law = predictor.law(which, task, beside)
-            block[own] = np.stack([law.from_normal(row) for row in latent])
+            for k, row in zip(own, latent, strict=True):
+                block[k] = law.from_normal(row)
         out[:, where] = block
     return out.reshape(-1, *shape)
 
@@ -211,7 +215,9 @@ class _Some:
         known = np.flatnonzero((datum >= 0) & self.nugget)
         met = signal[:, known]  # a copy: what it says of intervals
         signal[:, known] = 0.0
-        signal = mean + scales * ratio * signal
+        signal *= ratio
+        signal *= scales
+        signal += mean
         if known.size and component.limits is not None:
             inside = np.isfinite(component.limits.at(targets.sites[known], task)).any(axis=0)
             at = known[inside]
