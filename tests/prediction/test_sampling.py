@@ -165,6 +165,14 @@ class TestLabels:
         assert sum("evaluate" in k for k in names) == len({k for k in names if "evaluate" in k})
         assert len(lazy.chunks[0]) == 3
 
+    def test_what_follows_is_part_of_the_same_task(self, triple, fine):
+        """Else a scheduler may make all draws before the first is used."""
+        lazy = triple.posterior(fine, chunks=8).area_above(1.0, n=5)
+        (merged,) = dask.optimize(lazy)
+        names = [str(k) for k in dict(merged.__dask_graph__())]
+        assert any("evaluate" in k for k in names)
+        assert not any("simulate" in k for k in names)
+
 
 class TestBadInput:
     @pytest.mark.parametrize("n", [0, -3])

@@ -96,7 +96,6 @@ def _lazy(
                 (_ROW, *query.dims),
                 *query.pairs(arrays, index),
                 new_axes={_REALIZATION: count},
-                concatenate=True,
                 align_arrays=False,
                 dtype=np.float64,
                 meta=np.empty((0,) * (1 + len(query.dims))),

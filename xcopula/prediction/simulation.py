@@ -106,7 +106,7 @@ def _at_data(realizations: Realizations, k: int, component: Component) -> FloatA
 
 
 def simulate(
-    frame: FloatArray,
+    frame: FloatArray | list[FloatArray],
     *arrays: npt.NDArray[Any],
     missing: Sequence[tuple[int, ...]],
     predictor: Predictor,
@@ -118,8 +118,9 @@ def simulate(
 
     Parameters
     ----------
-    frame : ndarray (2 c, ...)
-        What :meth:`Predictor.frame` returns, of all cells.
+    frame : ndarray (2 c, ...), or a list of it
+        What :meth:`Predictor.frame` returns, of all cells. Dask makes a list of the one block
+        there is; were it to join blocks, what follows would not be part of the same task.
     *arrays : ndarray
         One coordinate for each axis of the system, a boolean mask, and the fields of the law; each
         with the dims that it has, in the order of the block's.
@@ -132,7 +133,8 @@ def simulate(
     nugget : bool
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
-    shape, frame = frame.shape[1:], frame.reshape(len(frame), -1)
+    around = frame[0] if isinstance(frame, list) else frame
+    shape, around = around.shape[1:], around.reshape(len(around), -1)
     axes = len(predictor.coordinates.axes)
     coordinates, mask, fields = whole[:axes], whole[axes], whole[axes + 1 :]
     spread = [np.broadcast_to(c, shape) for c in coordinates]
@@ -163,7 +165,7 @@ def simulate(
         for which in sorted(set(realizations.components.tolist())):
             own = np.flatnonzero(realizations.components == which)
             some = _Some(predictor.components[which], realizations, own, task, nugget)
-            at = frame[which :: len(predictor.components), where]
+            at = around[which :: len(predictor.components), where]
             latent = some.latent(targets, block[own], keys, *at)
             law = predictor.law(which, task, beside)
             for k, row in zip(own, latent, strict=True):
