@@ -71,9 +71,9 @@ def moments(quick: bool) -> None:
     draws, points = (500 if quick else 4000), 5
     paths.WAVES = 128  # over draws the covariance is exact whatever their number
     cases = list(itertools.product(KERNELS, COUPLINGS, (1, 2, 3), (1, 2, 3)))
+    print(f"Errors are in standard errors of {draws} draws; the largest is of all entries.\n")
     print("| kernel | coupling | cases | largest error | rms error | kurtosis |")
     print("|---|---|---|---|---|---|")
-    print(f"Errors are in standard errors of {draws} draws; the largest is of all entries.\n")
     for kernel, coupling in itertools.product(KERNELS, COUPLINGS):
         errors, kurtosis = [], []
         mine = [c for c in cases if c[:2] == (kernel, coupling)]

@@ -999,8 +999,8 @@ MUTANTS = (
     Mutant(
         "blocks-slices",
         "prediction/blocks.py",
-        "min(k + _CELLS, size))",
-        "min(k + _CELLS - 1, size))",
+        "min(k + step, size))",
+        "min(k + step - 1, size))",
         "prediction/test_blocks.py::TestEvaluate::test_so_many_cells_at_a_time_do_not_change_the_result",
     ),
     Mutant(

@@ -28,8 +28,9 @@ _NOWHERE = 1e150
 _CELLS = 2**16
 
 
-def slices(size: int, step: int = _CELLS) -> Iterator[slice]:
+def slices(size: int, step: int | None = None) -> Iterator[slice]:
     """Cut cells into pieces that are worked on at a time."""
+    step = step or _CELLS
     return (slice(k, min(k + step, size)) for k in range(0, size, step))
 
 
