@@ -21,7 +21,6 @@ import pandas as pd
 import xarray as xr
 
 import xcopula
-from xcopula.process import Predictive
 
 SITES, HIDDEN, BELOW = 120, 200, 0.3
 LENGTH, NUGGET, CORRELATION, SCALE = 20.0, 0.1, 0.7, 0.8
@@ -85,10 +84,7 @@ def run(seed: int, sites: int, hidden: int) -> Iterator[dict[str, object]]:
         )
         spent = time.process_time() - began
         posterior = model.posterior(targets)
-        crps, level = (
-            posterior._apply(of, field=tests["v0"]).values
-            for of in (Predictive.crps, Predictive.cdf)
-        )
+        crps, level = posterior.crps(tests["v0"]).values, posterior.cdf(tests["v0"]).values
         law, p = model.marginals[0].parameters, model.parameters
         yield {
             "seed": seed,

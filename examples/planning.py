@@ -20,7 +20,6 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import xcopula
-from xcopula.process import Predictive
 
 METALS = ("Co", "Ni", "Zn", "Cd")
 FIVE, FIRST = 5, 40
@@ -50,7 +49,7 @@ def score(model: xcopula.CopulaModel, held: xr.Dataset) -> float:
     """Return the mean CRPS at sites that were held out."""
     (name,) = model.tasks
     posterior = model.posterior(held[["x", "y"]])
-    return float(posterior._apply(Predictive.crps, field=held[name].reset_coords(drop=True)).mean())
+    return float(posterior.crps(held[name]).mean())
 
 
 def play(campaign: str, metal: str, seed: int, draws: int) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
@@ -49,6 +51,19 @@ def test_few_neighbours_always_settle():
         for row, near, count in zip(own.rows, own.which.neighbours, own.which.counts, strict=True):
             assert row in rows
             assert row not in near[:count]
+
+
+def test_other_intervals_have_other_neighbours():
+    """A structure serves several laws, and with an atom some values are other intervals."""
+    evidence, structure = setting(14)
+    module.fill_in(evidence, structure)
+    sample = evidence.sample
+    fewer = sample.limits.copy()
+    fewer[:, evidence.intervals.rows[:3]] = sample.values[evidence.intervals.rows[:3]]
+    other = Evidence.of(evidence.process, replace(sample, limits=fewer), evidence.theta)
+    fresh = setting(14)[1]
+    found, want = (module.fill_in(other, s) for s in (structure, fresh))
+    np.testing.assert_array_equal(found.scores, want.scores)
 
 
 def test_numbers_need_none():

@@ -141,10 +141,8 @@ class Alone:
         return self.part(process, process.join(starting_point(process.covariance)), self.terms)
 
     def _is_settled(self, process: Process) -> bool:
-        """Tell whether neither lengths nor law say which terms these are."""
-        if not isinstance(self.solver, Sequential) or self.solver.adapts(process):
-            return False
-        return not known_as_intervals(process.marginals, self.sample).any()
+        """Tell whether lengths do not say which terms these are."""
+        return isinstance(self.solver, Sequential) and not self.solver.adapts(process)
 
     def objective(self, process: Process, part: Part) -> Objective:
         """Return what is minimised; it stops when the fit that it belongs to does."""

@@ -20,7 +20,6 @@ from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
 from xcopula.model.candidates import Candidate, Trial
 from xcopula.process import Moments, Process, Sample, Scores, scores
-from xcopula.process.intervals import known_as_intervals
 from xcopula.solvers import Conditioned, LeavesOut, Sequential
 from xcopula.solvers.search import gaps_around
 
@@ -241,15 +240,14 @@ class Together:
     def _kind(self, process: Process, theta: FloatArray) -> tuple[Any, ...]:
         """Return what a preparation depends on: as a rule the covariance.
 
-        Neighbours depend on its lengths too. Or on nothing, where distance alone decides who they
-        are; values that are intervals, which some laws know, have others.
+        Neighbours depend on its lengths too, or on nothing, where distance alone decides who they
+        are.
         """
         if not isinstance(self.request.solver, Sequential):
             return (process.covariance,)
-        told = bool(known_as_intervals(process.marginals, self.sample).any())
         if adapts(self.request, process):
-            return process.covariance, theta[: process.covariance.size].tobytes(), told
-        return process.covariance.groups, told
+            return process.covariance, theta[: process.covariance.size].tobytes()
+        return process.covariance.groups
 
     def _objective(self, process: Process, structure: Any) -> Objective:
         return penalised(

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from xcopula.labels.observations import to_targets
+from xcopula.methods.between import Places, variance_at
 from xcopula.prediction.blocks import slices, wanted_cells
 from xcopula.prediction.lattice import find_lattice
 from xcopula.prediction.predictor import Component, Predictor
@@ -224,17 +225,14 @@ class _Some:
             inside = np.isfinite(component.limits.at(targets.sites[known], task)).any(axis=0)
             at = known[inside]
             if at.size:
-                signal[:, at] = self._within(targets.take(at), datum[at], met[:, inside])
+                signal[:, at] = self._within(targets.take(at), met[:, inside])
         return signal
 
-    def _within(self, targets: Targets, datum: IntArray, deviations: FloatArray) -> FloatArray:
+    def _within(self, targets: Targets, deviations: FloatArray) -> FloatArray:
         """Return scores (k, m) of values that are known as intervals, from deviations there."""
         component, joint = self.component, self.component.joint
         assert component.limits is not None
-        assert joint.extra is not None
-        around = joint.moments(targets, task=self.task).variance
-        # What all others say of the score, and what stands in for the interval itself.
-        spread = np.sqrt(around / (1.0 + around / joint.extra[datum]))
+        spread = np.sqrt(variance_at(joint, Places(targets, self.task, nugget=True)))
         own = component.conditioned.moments(targets, task=self.task)
         law = Bounded(
             own.mean,

@@ -115,7 +115,7 @@ class Evidence:
 
     def value(self, alpha: FloatArray, log_determinant: float) -> float:
         """Return the negative log-likelihood, with alpha = K^-1 w and log|K|."""
-        density = self._counted(self.log_densities + self.log_masses()).sum()
+        density = (self.log_densities + self.log_masses()).sum()
         return float(0.5 * (self.scores @ self._pull(alpha) + log_determinant) - density)
 
     def log_masses(self) -> FloatArray:

@@ -99,8 +99,11 @@ def fill_in(evidence: Evidence, structure: Connected) -> Evidence:
 
 
 def _around(structure: Connected, rows: IntArray) -> list[_Around]:
-    """Return the values around intervals, found once for a structure."""
-    if "around" not in structure.kept:
+    """Return the values around intervals, found once for a structure and these rows.
+
+    Which values are intervals may differ by law: one has an atom, another has none.
+    """
+    if not np.array_equal(structure.kept.get("rows", ()), rows):
         sample = structure.sample
         # As many as a term has, but on all sides.
         most = min(structure.most, sample.size - 1)
@@ -117,6 +120,6 @@ def _around(structure: Connected, rows: IntArray) -> list[_Around]:
                 alone = [np.array([row]) for row in own.tolist()]
                 which = search.cells(points, sample.sites[own], task, without=alone)
                 found.append(_Around(task, where, own, which))
-        structure.kept["around"] = found
+        structure.kept.update(rows=rows, around=found)
     around: list[_Around] = structure.kept["around"]
     return around

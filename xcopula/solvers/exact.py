@@ -288,13 +288,15 @@ class Factorised:
     def _at_one_site(self, tasks: tuple[int, int], nugget: bool) -> FloatArray:
         """Return the prior covariance (2, 2) of two tasks at one site."""
         place, site = np.zeros((len(self.inputs), 1)), np.zeros(1, np.int64)
-        order, steps = np.arange(len(self.sample.offsets)), np.empty((2, 2))
-        for k, other in enumerate(tasks):
-            only = np.where(order > other, 1, 0)
-            for row, task in zip(steps, tasks, strict=True):
-                both = cross(self.state, place, site, task, place, site, only, nugget=nugget)
-                row[k] = both[0, 0]
-        return steps
+        return np.array(
+            [
+                [
+                    between(self.state, place, site, i, place, site, j, nugget=nugget)[0, 0]
+                    for j in tasks
+                ]
+                for i in tasks
+            ]
+        )
 
     def leave_one_out(self) -> Moments:
         """Return the moments of each score given all others, in closed form from the inverse."""

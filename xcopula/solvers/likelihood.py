@@ -23,7 +23,7 @@ from xcopula.kernels.covariance import Contraction
 from xcopula.process import Evidence
 from xcopula.process.intervals import Intervals
 from xcopula.solvers.graph import Graph
-from xcopula.solvers.terms import evaluate_terms, pieces, report, singular
+from xcopula.solvers.terms import evaluate_terms, pieces, report, singular, total
 from xcopula.solvers.threads import in_threads
 
 __all__ = ["Likelihood", "evaluate"]
@@ -72,7 +72,9 @@ def evaluate(evidence: Evidence, graph: Graph, *, gradient: bool) -> Likelihood:
     others = _intervals(evidence, evidence.intervals, graph.take(mixed), inside, gradient)
     each[~mixed] += numbers.each
     each[mixed] += others.each
-    return Likelihood(each, numbers.alpha + others.alpha, _sum(numbers.by, others.by), others.ends)
+    return Likelihood(
+        each, numbers.alpha + others.alpha, total([numbers.by, others.by]), others.ends
+    )
 
 
 def _has_intervals(graph: Graph, inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -138,11 +140,6 @@ def _intervals(
     return Likelihood(
         each,
         functools.reduce(np.add, alphas),
-        functools.reduce(_sum, contractions),
+        total(contractions),
         functools.reduce(np.add, ends),
     )
-
-
-def _sum(one: Contraction, other: Contraction) -> Contraction:
-    """Add derivatives by the covariance."""
-    return Contraction(*(a + b for a, b in zip(one, other, strict=True)))

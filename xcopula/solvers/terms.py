@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from xcopula.process import Process, Sample
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.threads import in_threads, thread_count
 
-__all__ = ["Evaluated", "errors_of", "evaluate_terms", "pieces", "report", "singular"]
+__all__ = ["Evaluated", "errors_of", "evaluate_terms", "pieces", "report", "singular", "total"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -85,11 +86,15 @@ def evaluate_terms(
         each,
         functools.reduce(np.add, alphas),
         functools.reduce(np.add, precisions),
-        Contraction(
-            *(functools.reduce(np.add, parts) for parts in zip(*contractions, strict=True))
-        ),
+        total(contractions),
         sum(jittered),
     )
+
+
+def total(contractions: Iterable[Contraction]) -> Contraction:
+    """Add up derivatives by the covariance."""
+    parts = zip(*contractions, strict=True)
+    return Contraction(*(functools.reduce(np.add, part) for part in parts))
 
 
 def singular(process: Process, theta: FloatArray, graph: Graph) -> NotPositiveDefiniteError:
