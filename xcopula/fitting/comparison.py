@@ -11,17 +11,11 @@ import xarray as xr
 from scipy.special import kolmogorov
 
 from xcopula.arguments import check_flag, check_integer
-from xcopula.fitting.alone import Alone, starting_law
-from xcopula.fitting.directions import (
-    Anisotropy,
-    asked_of_groups,
-    check_directions,
-    choose_directions,
-    input_groups,
-    try_directions,
-)
+from xcopula.errors import SupportError
+from xcopula.fitting.alone import Alone, Single, largest_score
+from xcopula.fitting.defaults import check_values, start_marginal, support_of
+from xcopula.fitting.directions import Anisotropy, free_groups, input_groups
 from xcopula.fitting.request import as_names, check_structures, check_supports
-from xcopula.fitting.suitability import check_values, suited
 from xcopula.kernels import KERNELS, KernelSpec, resolve_kernels
 from xcopula.kernels.nested import check_count, simplest
 from xcopula.labels.censoring import Censored, rules_of
@@ -30,7 +24,6 @@ from xcopula.labels.observations import observe
 from xcopula.labels.variables import Data
 from xcopula.marginals import MARGINALS, Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
-from xcopula.model.candidates import Candidate
 from xcopula.solvers import Solver, resolve_solver, settle
 from xcopula.warn import shown
 
@@ -58,7 +51,7 @@ def compare(
     solver: str | Solver = "auto",
     structures: int = 1,
     ard: bool | Sequence[str] = False,
-    anisotropy: Anisotropy = False,
+    anisotropy: Anisotropy = True,
     censored: Censored = "auto",
     replicates: bool = False,
     support: object = None,
@@ -67,15 +60,12 @@ def compare(
 
     Parameters
     ----------
-    data, coords, solver, structures, ard, censored, replicates, support
+    data, coords, solver, structures, ard, anisotropy, censored, replicates, support
         As in :func:`xcopula.fit`.
     variables : str or sequence of str
     kernels, marginals : sequence of str
         What to compare; everything there is by default. A list among the kernels has one for each
         of the ``structures``.
-    anisotropy : {"auto", True, False}, names or mapping
-        As in :func:`xcopula.fit`, but no ranges differ by direction unless it is asked for. "auto"
-        tries it for every kernel and law of each variable apart, and takes longer.
 
     Returns
     -------
@@ -83,7 +73,6 @@ def compare(
         On dims (task, kernel, marginal): ``log_likelihood``, ``aic``, ``loo_log_score``,
         ``loo_crps``, ``pit_pvalue`` and ``largest_score``; NaN where values lie outside the support
         of a law. All laws are compared, also those that put some probability below zero.
-        ``anisotropic`` says whether ranges differ by direction.
         :func:`format_comparison` prints it.
     """
     names = as_names("variables", variables)
@@ -107,32 +96,25 @@ def compare(
     )
     check_structures(observations, structures)
     ends = check_supports(support, names)
-    turned = check_directions(observations, asked_of_groups(anisotropy, observations.coordinates))
-    groups = input_groups(observations, turned)
+    groups = input_groups(observations, free_groups(anisotropy, observations.coordinates))
     shape = (len(names), len(shapes), len(laws))
     tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
-    directed = np.zeros(shape, bool)
     for i in range(len(names)):
         sample = observations.sample.select([i])
         alone = Alone(sample, groups, structures, settle(asked, [sample.sizes]))
         check_values(sample, ends[i], names[i])
         for m, law in enumerate(laws):
-            own = law if ends[i] is None else suited(law, sample, ends[i])
-            start = None
-            if own is not None:
-                start = starting_law(own, sample.values, limits=sample.limits)
-            for k, kernel in enumerate(shapes if start is not None else ()):
-                assert start is not None
-                plain = alone.fit(kernel, start)
-                tried = try_directions(alone, plain, turned, observations.coordinates)
-                candidate = choose_directions([[plain]], [tried], [alone], turned)[0][0]
-                directed[i, k, m] = any(group.directions for group in candidate.groups)
-                for measure, value in _measure(alone, candidate).items():
+            support = support_of(law, sample, ends[i], observations.variables[i].attrs)
+            try:
+                start = start_marginal(law, sample, {}, support, names[i])
+            except SupportError:
+                continue
+            for k, kernel in enumerate(shapes):
+                for measure, value in _measure(alone, alone.fit(kernel, start)).items():
                     tables[measure][i, k, m] = value
     dims = ("task", "kernel", "marginal")
     return xr.Dataset(
-        {name: (dims, values, {"long_name": _MEASURES[name]}) for name, values in tables.items()}
-        | {"anisotropic": (dims, directed, {"long_name": "whether ranges differ by direction"})},
+        {name: (dims, values, {"long_name": _MEASURES[name]}) for name, values in tables.items()},
         coords={
             "task": names,
             "kernel": [k.name for k in shapes],
@@ -155,10 +137,6 @@ def _several(option: str, given: Any) -> list[Any]:
 
 
 def _constant(law: Law) -> Law:
-    if isinstance(law, Recipe) and not law.fields and law.family is None:
-        raise ValueError(
-            f"`marginals`: {law.name!r} stands for several laws. Name the family of each."
-        )
     if isinstance(law, Recipe | Marginal) and law.fields:
         raise TypeError(
             f"`marginals`: {law.name!r} varies with fields, and `compare` takes none. Name a "
@@ -167,15 +145,15 @@ def _constant(law: Law) -> Law:
     return law
 
 
-def _measure(alone: Alone, candidate: Candidate) -> dict[str, float]:
-    found = alone.scores(candidate)
+def _measure(alone: Alone, single: Single) -> dict[str, float]:
+    found = alone.scores(single)
     return {
-        "log_likelihood": candidate.log_likelihood,
-        "aic": candidate.aic,
+        "log_likelihood": single.log_likelihood,
+        "aic": single.aic,
         "loo_log_score": float(found.log_score.mean()),
         "loo_crps": float(found.crps.mean()),
         "pit_pvalue": _uniformity(found.pit),
-        "largest_score": candidate.largest_score,
+        "largest_score": largest_score(single.marginal, alone.sample),
     }
 
 

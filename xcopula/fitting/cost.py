@@ -8,15 +8,13 @@ from typing import NamedTuple
 
 from xcopula.errors import CostError
 from xcopula.fitting.alone import TERMS_ALONE, VALUES_ALONE
-from xcopula.fitting.selection import kernels_to_try, laws_to_try
-from xcopula.kernels import TaskKernel
+from xcopula.fitting.request import Request
 from xcopula.labels.observations import Observations
-from xcopula.marginals import Law
 from xcopula.methods import METHODS, Method
 from xcopula.solvers import SOLVERS, Sequential, Solver
 from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
-__all__ = ["Estimate", "check_cost", "count_candidates"]
+__all__ = ["Estimate", "check_cost"]
 
 _log = logging.getLogger("xcopula")
 
@@ -46,8 +44,7 @@ class Estimate(NamedTuple):
         Parameters
         ----------
         candidates : sequence of int
-            How many single-task processes step one fits to each variable; see
-            :func:`count_candidates`.
+            How many single-task processes are fitted to each variable.
         correlations : int
             Of which an entry of the covariance is made: groups of coordinates times structures.
         """
@@ -87,14 +84,11 @@ def _rounded(number: float) -> str:
     return f"{float(f'{number:.2g}'):g}"
 
 
-def count_candidates(kernels: Sequence[TaskKernel | None], laws: Sequence[Law | None]) -> list[int]:
-    """Return how many single-task processes step one fits to each variable.
-
-    The laws under one kernel, then the other kernels under the best law. None stands for all.
-    """
+def _count_alone(request: Request) -> list[int]:
+    """Return the number of single-task processes that are fitted to each variable."""
     return [
-        len(laws_to_try(law)) + len(kernels_to_try(kernel)) - 1
-        for kernel, law in zip(kernels, laws, strict=True)
+        len(request.law_options(i)) + len(request.kernel_options(i)) - 1
+        for i in range(len(request.laws))
     ]
 
 
@@ -102,23 +96,20 @@ def check_cost(
     observations: Observations,
     method: Method,
     solver: Solver,
-    max_hours: float | None,
-    kernels: Sequence[TaskKernel | None],
-    laws: Sequence[Law | None],
-    structures: int = 1,
+    request: Request,
 ) -> Estimate:
     """Refuse a fit that would take more memory than there is, or more time than was allowed.
 
-    Kernels and laws are those that were asked for of each variable; None is to be chosen. Returns
-    the estimate.
+    Returns the estimate.
 
     Raises
     ------
     CostError
         With the estimate and what to do instead.
     """
-    sizes, candidates = observations.sample.sizes, count_candidates(kernels, laws)
-    given = sizes, candidates, structures * len(observations.coordinates.groups)
+    sizes, max_hours = observations.sample.sizes, request.max_hours
+    correlations = (request.structures or 1) * len(observations.coordinates.groups)
+    given = sizes, _count_alone(request), correlations
     cost = Estimate.of(method, solver, *given)
     _log.info(
         "Method %r on %s values: %s on one core (each variable alone %s, all together %s)",

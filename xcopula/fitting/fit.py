@@ -1,9 +1,7 @@
 """Fit a multi-task copula process to labelled data: check what is asked, then chain the steps.
 
-The report has two. Step one fits each task alone and chooses its kernel and marginal law. Step two
-starts there and maximises the likelihood over all parameters together. Where the primary's law was
-left to choose, the runners-up get the same chance and leave-one-out decides: a law's likelihood
-says how well it describes the values, its score how well it predicts them.
+Each variable is fitted alone, which says where the others start: pairs of the primary with each
+secondary where the method wants them, then all variables together.
 """
 
 from __future__ import annotations
@@ -16,29 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.arguments import check_flag
-from xcopula.fitting.cost import count_candidates
-from xcopula.fitting.directions import Anisotropy, asked_of_groups
+from xcopula.fitting.directions import Anisotropy, free_groups
 from xcopula.fitting.interruption import interruptible, run_of, stop_together
 from xcopula.fitting.optimiser import Objective
 from xcopula.fitting.recovery import interruption
 from xcopula.fitting.request import Callback, Request, check_names, check_thin
-from xcopula.fitting.selection import kernels_to_try, laws_to_try
-from xcopula.fitting.steps import (
-    begin,
-    choose,
-    choose_metrics,
-    fit_pair,
-    fit_together,
-    rank,
-    survey,
-    try_kernel,
-    try_law,
-    turn,
-)
-from xcopula.fitting.together import Fitted, Tables
+from xcopula.fitting.steps import Agreed, begin, bring_together, fit_alone, fit_pair, fit_together
+from xcopula.fitting.together import Fitted
 from xcopula.fitting.watch import keep_best
 from xcopula.jit.compiler import compilations
-from xcopula.kernels import KernelSpec
 from xcopula.labels.censoring import Censored, thinned_censored
 from xcopula.labels.coordinates import CoordinateSystem, Coords
 from xcopula.labels.entries import Source, Unread, to_read
@@ -47,11 +31,10 @@ from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, describe, gather, read
 from xcopula.labels.points import check_points
 from xcopula.labels.variables import Data, Thin, thinned
-from xcopula.marginals import Law
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
-from xcopula.model.candidates import Share
 from xcopula.model.extremes import warn_of_laws
+from xcopula.model.selection import Alternative
 from xcopula.model.uncertainty import account
 from xcopula.progress import Progress
 from xcopula.progress.displays import choose_listener
@@ -78,21 +61,21 @@ def fit(
     crs: Any = None,
     method: str | Method = "transductive",
     solver: str | Solver = "auto",
-    marginals: str | Law | Mapping[str, str | Law] = "auto",
+    marginals: Any = "auto",
     support: Ends | Mapping[str, Ends] = None,
-    kernels: KernelSpec | Mapping[str, KernelSpec] = "auto",
+    kernels: Any = "auto",
     coupling: str = "convolution",
     structures: int | str = "auto",
     noise: str = "correlated",
     optimizer: str = "l-bfgs",
     ard: bool | Sequence[str] = False,
-    anisotropy: Anisotropy = "auto",
+    anisotropy: Anisotropy = True,
     censored: Censored = "auto",
     replicates: bool = False,
     uncertainty: str = "auto",
     thin: Thin = None,
     max_hours: float | None = 4.0,
-    restarts: int = 2,
+    restarts: int = 0,
     seed: int = 0,
     compute: bool = True,
     progress: Progress = None,
@@ -131,31 +114,34 @@ def fit(
         some thousand values; "neighbours" each value given a few others, for any number. "auto"
         takes the exact one up to 4,000 values of a sub-model. An object of
         :mod:`xcopula.solvers` carries options, such as ``Neighbours(neighbours=40)``.
-    marginals : str, Marginal or mapping
-        Marginal law of every variable, or of each by name: "auto", "normal", "lognormal",
-        "exponential", "gev", "gamma", "t", "parzen", or a law of your own. A law that varies is
-        made by :func:`xcopula.by` (a law for each month, say) or :func:`xcopula.regress` (with
-        elevation, say), and fitted inside the likelihood. :func:`xcopula.zero_inflated` gives zero
-        a probability of its own; "auto" does so where three values or more are exactly zero and
-        none is negative.
+    marginals : str, Marginal, list or mapping
+        Marginal of every variable, or of each by name: "auto", which is "flexible", "normal",
+        "lognormal", "exponential", "gev", "gamma", "t", "parzen", or a law of your own. The
+        flexible one (sinh-arcsinh) has a location, a scale, a skewness and a tail weight, shrunk
+        to the normal law. A law that varies is made by :func:`xcopula.by` (a law for each month,
+        say) or :func:`xcopula.regress` (with elevation, say), and fitted inside the likelihood.
+        "select" takes the best of the report's seven for each variable alone by AIC, a list of
+        names the best of these; ``model.selection`` shows the table.
     support : pair of numbers or mapping, optional
         The least and the largest value that a variable can have, such as (0, None), of all
-        variables or of each by name. Laws are cut off there; values outside are refused. By
-        default "auto" passes over laws that put more than 0.1 % below zero where all values are
-        above it, unless the units are degrees Celsius or Fahrenheit. (None, None) prevents that.
-    kernels : str, Kernel, list or mapping
+        variables or of each by name. Marginals are cut off there; values outside are refused.
+        Values at the least one stand for all below it: zeros of rain are a marginal that goes on
+        below zero, seen as zero. By default the flexible marginal has the support (0, None) where
+        no value is negative, unless the units are degrees Celsius or Fahrenheit. (None, None)
+        prevents that.
+    kernels : str, Kernel, list, set or mapping
         Kernel of every variable, or of each by name: "auto", "se", "matern12", "matern32",
         "matern52", or a kernel of your own. A list has a kernel for each nested structure, such as
         ``{"pm10": ["matern32", "matern12"]}``; the search starts with short ranges in the first.
-        Laws, kernels and structures of the primary that are close to the best share its
-        predictions, by how well they predict values that are left out.
-    coupling : {"convolution", "icm", "lmc", "auto"}
-        How kernels of different variables combine. "auto" is "convolution", and lets "icm" compete
-        for a share of the predictions.
+        "auto" is "matern12" in space, or "matern32" for a field without noise, such as output of a
+        model on a grid; with two structures ``["matern32", "matern12"]``. "select" takes the best
+        for each variable alone by AIC, a set of names the best of these.
+    coupling : {"convolution", "icm", "lmc"}
+        How kernels of different variables combine.
     structures : int or "auto"
-        Number of nested structures (short and long range). With "auto" two are tried where the
-        kernel is left open too, and where values are many and solved by neighbours. A list of
-        kernels says how many there are.
+        Number of nested structures. "auto" is one in space, and two where there is time or another
+        second group of coordinates: what lasts and what passes. A list of kernels says how many
+        there are.
     noise : {"correlated", "independent"}
         Whether the nuggets of variables sampled at one site are correlated.
     optimizer : {"l-bfgs", "cg", "annealing"}
@@ -163,11 +149,11 @@ def fit(
         simulated annealing followed by quasi-Newton.
     ard : bool or sequence of str
         Groups in which every coordinate has its own length scale; True for all groups.
-    anisotropy : {"auto", True, False}, names or mapping
-        Whether ranges differ by direction, by an angle and a ratio in a plane or on the globe.
-        "auto" tries it in groups of two or three coordinates and keeps it if AIC says so. Names of
-        groups, or a mapping of names to "auto", True or False, say it group by group. All variables
-        and structures share the directions.
+    anisotropy : bool or names
+        Whether ranges may differ by direction, by an angle and a ratio in a plane or on less than
+        half the globe: in all groups of two or three coordinates, in none, or in those that are
+        named. A prior shrinks them to equal ranges. All variables and structures share the
+        directions.
     censored : "auto", mapping or None
         Which values are known as intervals: below a detection limit, saturated, rounded. For each
         variable the name of a boolean variable, or a boolean DataArray (True: the stored value is
@@ -197,7 +183,7 @@ def fit(
         A fit is refused before it starts if it is estimated to take longer, or to need more
         memory than the machine has. With None nothing is refused.
     restarts : int
-        Further starting points of the optimiser, besides the one that step one suggests.
+        Further starting points of the optimiser, around the one where the variables alone ended.
     seed : int
         Seeds restarts and annealing; the same seed gives the same model.
     compute : bool
@@ -254,15 +240,15 @@ def fit(
     listener = choose_listener(progress)
     data, rules = thinned(from_table(data), thin), request.censored
     sources, system = gather(
-        data, names, coords, ard=ard, laws=request.laws, load=compute, crs=crs, censored=rules
+        data, names, coords, ard=ard, laws=request.named_laws, load=compute, crs=crs, censored=rules
     )
     check_inputs(system.names)
     request = replace(
         request,
-        anisotropy=asked_of_groups(anisotropy, system),
+        anisotropy=free_groups(anisotropy, system),
         censored=tuple(rule.plain for rule in rules),
     )
-    variables = describe(sources, request.laws, system, rules)
+    variables = describe(sources, request.named_laws, system, rules)
     for option, points in request.method.labelled().items():
         check_points(f"`{option}`", points, system)
     if not compute:
@@ -277,7 +263,6 @@ def fit(
             request.solver,
             graph,
             request.uncertainty,
-            request.has_candidates,
             tuple(
                 sure and not variable.censored.tells
                 for sure, variable in zip(request.numbers, variables, strict=True)
@@ -318,10 +303,10 @@ class _Fitting:
     request: Request
 
     def count_steps(self) -> int:
-        """Return how many steps there are: candidates of each variable, pairs, all together."""
-        request = self.request
-        pairs = len(self.sources) - 1 if request.method.pairwise else 0
-        return sum(count_candidates(request.kernels, request.laws)) + pairs + 1
+        """Return the number of steps: each variable alone, pairs, all together."""
+        count = len(self.sources)
+        pairs = count - 1 if self.request.method.pairwise else 0
+        return count + pairs + 1
 
     def compute(self, ticket: int) -> CopulaModel:
         """Run the steps: side by side where the method has pairs, else one after the other."""
@@ -373,30 +358,16 @@ def fit_in_steps(observations: Observations, request: Request) -> CopulaModel:
     return model
 
 
-def _chain(observations: Any, request: Any, asked: Request, call: Callable[..., Any]) -> Any:
-    """Run or record the steps. What they are given may be a node of a graph; ``asked`` is none."""
-    tasks = range(len(asked.laws))
-    some = [call(survey, observations, request, i) for i in tasks]
-    alone = [_alone((observations, request, i, some[i]), asked, call) for i in tasks]
-    tables = call(choose, alone, request)
-    if None in asked.anisotropy:
-        turned = [call(turn, observations, request, i, some[i], tables) for i in tasks]
-        tables = call(choose_metrics, observations, request, some, tables, turned)
+def _chain(observations: Any, request: Any, options: Request, call: Callable[..., Any]) -> Any:
+    """Run or record the steps. Observations and request may be nodes of a graph."""
+    tasks = range(len(options.laws))
+    tables = [call(fit_alone, observations, request, i) for i in tasks]
+    agreed = call(bring_together, observations, request, tables)
     pairs = []
-    if asked.method.pairwise:
-        pairs = [call(fit_pair, observations, request, tables, i) for i in tasks[1:]]
-    fitted = call(fit_together, observations, request, tables, pairs)
-    return call(_assemble, observations, request, tables, fitted)
-
-
-def _alone(given: tuple[Any, ...], asked: Request, call: Callable[..., Any]) -> Any:
-    """Step one for one task: a first law, the others, then the kernels with the best."""
-    task = given[2]
-    first = call(try_law, *given, 0)
-    others = range(1, len(laws_to_try(asked.laws[task])))
-    laws = [first, *(call(try_law, *given, k, first) for k in others)]
-    kernels = range(1, len(kernels_to_try(asked.kernels[task])))
-    return call(rank, *given, [*laws, *(call(try_kernel, *given, k, laws) for k in kernels)])
+    if options.method.pairwise:
+        pairs = [call(fit_pair, observations, request, agreed, i) for i in tasks[1:]]
+    fitted = call(fit_together, observations, request, agreed, pairs)
+    return call(_assemble, observations, request, agreed, fitted)
 
 
 def _start(
@@ -405,7 +376,7 @@ def _start(
     observations = read(
         sources,
         system,
-        request.laws,
+        request.named_laws,
         censored=request.censored,
         replicates=request.replicates,
     )
@@ -413,10 +384,10 @@ def _start(
 
 
 def _assemble(
-    observations: Observations, request: Request, tables: Tables, fitted: Fitted
+    observations: Observations, request: Request, agreed: Agreed, fitted: Fitted
 ) -> CopulaModel:
     """Make the record of what was fitted, and count what its parameters do not know."""
-    model, kind = _record(observations, request, tables, fitted), request.uncertainty
+    model, kind = _record(observations, request, agreed[1], fitted), request.uncertainty
 
     def wrap(objective: Objective) -> Objective:
         return interruptible(objective, request.ticket)
@@ -428,7 +399,10 @@ def _assemble(
 
 
 def _record(
-    observations: Observations, request: Request, tables: Tables, fitted: Fitted
+    observations: Observations,
+    request: Request,
+    alternatives: tuple[Alternative, ...],
+    fitted: Fitted,
 ) -> CopulaModel:
     """Make the record of what was fitted."""
     return CopulaModel(
@@ -442,12 +416,7 @@ def _record(
         converged=fitted.optimum.converged,
         message=fitted.optimum.message,
         evaluations=fitted.optimum.evaluations,
-        candidates=tables,
-        trials=fitted.trials,
-        others=tuple(
-            Share(other.process, other.theta, other.prepared, weight)
-            for other, weight in fitted.others
-        ),
+        alternatives=alternatives,
     )
 
 

@@ -10,16 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import MarginalWarning, SupportError
-from xcopula.fitting.alone import starting_law
-from xcopula.fitting.selection import laws_to_try
-from xcopula.fitting.suitability import Support, has_zeros, within
+from xcopula.fitting.defaults import Support, is_flexible
 from xcopula.labels.observations import Variable
-from xcopula.marginals import Law, Recipe
+from xcopula.marginals import Law
 from xcopula.methods import Method
 from xcopula.process import Sample
 from xcopula.warn import warn_user
 
-__all__ = ["refuse_zeros", "support_of_method", "warn_of_heap"]
+__all__ = ["refuse_zeros", "warn_of_heap", "warn_of_numbers"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -28,43 +26,16 @@ FloatArray = npt.NDArray[np.float64]
 # number, one cannot tell whether they are rounded.
 _FEWEST, _SHARE, _TIMES, _NEXT, _MANY = 5, 0.05, 3.0, 3, 50
 
-_METHODS = "Use method='full', 'transductive' or 'bcm' for a law with a probability of zero"
+_METHODS = "Use method='full', 'transductive' or 'bcm', which take zeros for values at or below 0"
 
 
-def _is_open(law: Law | None) -> bool:
-    """Tell whether a family is yet to be chosen, with zeros or without."""
-    return law is None or (
-        isinstance(law, Recipe) and law.family is None and not law.includes_lower_end
-    )
-
-
-def support_of_method(
-    method: Method, law: Law | None, sample: Sample, variable: Variable, stated: Support
-) -> Support:
-    """Return the support of the values of one task, in which a method can have a law.
-
-    Where the choice of the law is open, zeros would have a probability of their own. If the method
-    takes numbers only, they are values like others: all numbers are possible, and that is said.
-
-    Raises
-    ------
-    SupportError
-        If no law is left that holds them.
-    """
-    own = within(stated, variable.attrs)
-    if method.intervals or not _is_open(law) or not has_zeros(sample, own):
-        return stated
-    rows = sample.values, sample.covariates_of(0), variable.labels, sample.limits
-    laws = [] if own is not None else [each for each, _ in laws_to_try(law)]
-    if not any(starting_law(each, *rows) is not None for each in laws):
-        refuse_zeros(method, sample, variable.name)
+def warn_of_numbers(method: Method, sample: Sample, variable: str) -> None:
+    """Warn of zeros that a method takes for numbers, since it takes no intervals."""
     warn_user(
-        f"{_counted(sample, variable.name)}. method={method.name!r} takes numbers only, so "
-        f"`marginals='auto'` chooses among laws of all numbers, under which negative values are "
-        f"possible. {_METHODS}.",
+        f"{_counted(sample, variable)}. method={method.name!r} takes numbers only, so zeros are "
+        f"values like others, and negative values are possible. {_METHODS}.",
         MarginalWarning,
     )
-    return -np.inf, np.inf
 
 
 def refuse_zeros(method: Method, sample: Sample, variable: str) -> None:
@@ -78,9 +49,9 @@ def refuse_zeros(method: Method, sample: Sample, variable: str) -> None:
     if method.intervals or not sample.values.size or sample.values.min() != 0.0:
         return
     raise SupportError(
-        f"{_counted(sample, variable)}, which no law that may be chosen here holds, and "
+        f"{_counted(sample, variable)}, which this law does not hold, and "
         f"method={method.name!r} takes numbers only. {_METHODS}, or a law of all numbers "
-        "('normal', 'gev', 't', 'parzen') without `support` and without link='log'."
+        "('flexible', 'normal', 'gev', 't') without `support` and without link='log'."
     )
 
 
@@ -89,19 +60,17 @@ def _counted(sample: Sample, variable: str) -> str:
     return f"Variable {variable!r}: {zeros} of {sample.size} values are 0"
 
 
-def warn_of_heap(law: Law | None, sample: Sample, variable: Variable, stated: Support) -> None:
-    """Warn of many equal values at an end of those of one task, if its law is left open.
+def warn_of_heap(law: Law, sample: Sample, variable: Variable, support: Support) -> None:
+    """Warn of many equal values at an end of those of one task, under the default law.
 
     Values that are rounded have heaps everywhere, and so have no more at the end than the next ones
-    lead one to expect. Zeros that have a probability of their own are no such heap.
+    lead one to expect. Values at the lower end of the support are no such heap.
     """
     known = sample.values[~sample.is_interval]
-    if not _is_open(law) or known.size == 0:
+    if not is_flexible(law) or known.size == 0:
         return
     values, counts = np.unique(known, return_counts=True)
-    # zeros that a stated support makes numbers are meant to be
-    meant = stated is not None or has_zeros(sample, within(stated, variable.attrs))
-    if not (meant and values[0] == 0.0) and _is_heap(counts):
+    if not (support is not None and values[0] == support[0]) and _is_heap(counts):
         _warn(variable.name, float(values[0]), int(counts[0]), known.size, at_most=True)
     if _is_heap(counts[::-1]):
         _warn(variable.name, float(values[-1]), int(counts[-1]), known.size, at_most=False)

@@ -291,14 +291,13 @@ def minimise_from(
     *,
     progress: Progress | None = None,
     watch: Watching = UNWATCHED,
-    scout: bool = False,
     optimizer: str = "l-bfgs",
     seed: int = 0,
     gain: float = _TOLERANCE,
 ) -> Optimum:
     """Look at each start for a few iterations, then follow the best one to convergence.
 
-    With ``scout`` the look at the first start is all. A start where no covariance can be
+    A start where no covariance can be
     factorised is passed over while another can. A watch hears of each start and iteration.
 
     Raises
@@ -326,7 +325,7 @@ def minimise_from(
         )
 
     if len(starts) == 1:
-        return search(starts[0], _SCOUT_ITERATIONS if scout else _MAX_ITERATIONS)
+        return search(starts[0], _MAX_ITERATIONS)
     scouts: dict[int, Optimum] = {}
     failures: list[NotPositiveDefiniteError] = []
     for number, start in enumerate(starts):

@@ -9,16 +9,17 @@ import numpy as np
 from xcopula.errors import FitInterrupted
 from xcopula.fitting.optimiser import Optimum
 from xcopula.fitting.request import Request
-from xcopula.fitting.together import Fitted, Tables, Together, begin_together
+from xcopula.fitting.together import Fitted, Together, begin_together
 from xcopula.fitting.watch import Best
 from xcopula.labels.observations import Observations
 from xcopula.model import CopulaModel
+from xcopula.model.selection import Alternative
 from xcopula.progress.events import clock_time
 from xcopula.progress.run import Run
 
 __all__ = ["interruption"]
 
-Assemble = Callable[[Observations, Request, Tables, Fitted], CopulaModel]
+Assemble = Callable[[Observations, Request, tuple[Alternative, ...], Fitted], CopulaModel]
 
 
 def interruption(best: Best, run: Run, assemble: Assemble) -> FitInterrupted:
@@ -37,14 +38,14 @@ def interruption(best: Best, run: Run, assemble: Assemble) -> FitInterrupted:
     evaluations = best.evaluations
 
     def make() -> CopulaModel:
-        observations, request, tables = given
+        observations, request, singles, alternatives = given
         process, theta = whole or begin_together(
-            observations, request, tables, pairs, apart=request.method.pairwise
+            observations, request, singles, pairs, apart=request.method.pairwise
         )
         optimum = Optimum(theta, np.nan, False, "it was interrupted", evaluations)
         # Solvers that choose neighbours choose those that suit these parameters.
         fitted = Together(observations.sample, request, settled=True).judge(process, optimum)
-        return assemble(observations, request, tables, fitted)
+        return assemble(observations, request, alternatives, fitted)
 
     if whole is not None:
         at = f"all variables together, log posterior {best.log_posterior:.2f}"

@@ -1,4 +1,4 @@
-"""What is asked of a fit: checked before any work, then carried through its steps."""
+"""The options of a fit: checked before any work, then carried through its steps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.arguments import check_flag, check_integer
+from xcopula.fitting.defaults import Support, default_kernel, is_flexible
 from xcopula.fitting.optimiser import OPTIMIZERS
-from xcopula.fitting.suitability import Support
-from xcopula.kernels import KERNELS, Nested, TaskKernel, resolve_kernels
+from xcopula.fitting.select import Options, kernel_options, marginal_options
+from xcopula.kernels import Nested, TaskKernel
 from xcopula.kernels.covariance import COUPLINGS, NOISES, Covariance, InputGroup
 from xcopula.kernels.nested import check_count, simplest
 from xcopula.labels.censoring import AUTO, Rule, rules_of
@@ -40,51 +41,50 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 Callback = Callable[[int, float, FloatArray], object]
 
-# What is left to choose.
-_OPEN = "auto"
+_AUTO = "auto"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked of a fit.
+    """The options of a fit.
 
     Attributes
     ----------
     method : Method
     solver : Solver or None
         None to choose one by the sizes of the sub-models.
-    laws : tuple
-        Marginal law of each variable; None to choose one.
-    kernels : tuple
-        Kernel of each variable, or of each of its structures; None to choose one.
+    laws : tuple of Law or Options
+        Marginal law of each variable, or those to select from.
+    kernels : tuple of Kernel, Nested, Options or None
+        Kernel of each variable, or of each of its structures, or those to select from; None for
+        the default of the coordinates.
     coupling, noise : str
         Of the covariance.
     structures : int or None
-        Number of nested structures; None to choose it.
+        Number of nested structures; None for the default of the coordinates, until the data are
+        known.
     optimizer : str
     restarts, seed : int
     max_hours : float or None
     callback : callable, optional
     uncertainty : str
-        What predictions count of what the parameters do not know.
-    other_coupling : bool
-        Whether another coupling may compete for a share of the predictions.
+        How parameter uncertainty enters predictions.
     ticket : int
         Of a fit that is under way; 0 for one that is recorded.
-    anisotropy : tuple
-        Whether ranges differ by direction in each group of coordinates; None to find out.
+    anisotropy : tuple of bool
+        Whether ranges differ by direction in each group of coordinates.
     censored : tuple of Rule
-        How it is told of each variable which values are known as intervals.
+        Which values of each variable are intervals.
     replicates : bool
         Whether a site may have several values of a variable.
     support : tuple
-        The ends of the values that each variable can have; None where nothing was stated.
+        The ends of the values that each variable can have; None where there are none.
     """
 
     method: Method
     solver: Any
-    laws: tuple[Law | None, ...]
-    kernels: tuple[TaskKernel | None, ...]
+    laws: tuple[Law | Options[Law], ...]
+    kernels: tuple[TaskKernel | Options[TaskKernel] | None, ...]
     coupling: str
     structures: int | None
     noise: str
@@ -94,9 +94,8 @@ class Request:
     max_hours: float | None
     callback: Callback | None
     uncertainty: str = "plugin"
-    other_coupling: bool = False
     ticket: int = 0
-    anisotropy: tuple[bool | None, ...] = ()
+    anisotropy: tuple[bool, ...] = ()
     censored: tuple[Rule, ...] = ()
     replicates: bool = False
     support: tuple[Support, ...] = ()
@@ -124,25 +123,22 @@ class Request:
         support: object = None,
     ) -> Request:
         """Check the options of a fit of some variables, and resolve their names."""
-        _check_choice("coupling", coupling, (_OPEN, *COUPLINGS))
+        _check_choice("coupling", coupling, COUPLINGS)
         _check_choice("noise", noise, NOISES)
         _check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
-        chosen = resolve_method(method)
-        free = coupling == _OPEN and chosen.coupling is None
-        shared = chosen.coupling or (COUPLINGS[0] if free else coupling)
-        named = _by_variable("kernels", kernels, names, resolve_kernels)
-        number = _structures(structures, named)
+        resolved = resolve_method(method)
+        coupling = resolved.coupling or coupling
+        task_kernels = _by_variable("kernels", kernels, names, kernel_options)
         return cls(
-            method=chosen,
+            method=resolved,
             solver=resolve_solver(solver),
             # A copy of a law that was given: a model closes its arrays.
             laws=_laws(
-                chosen, copy.deepcopy(_by_variable("marginals", marginals, names, resolve_marginal))
+                resolved, copy.deepcopy(_by_variable("marginals", marginals, names, _marginal))
             ),
-            kernels=_shared(shared, [k and simplest(k) for k in named]),
-            coupling=shared,
-            other_coupling=free,
-            structures=number,
+            kernels=_shared(coupling, [simplest(k) for k in task_kernels]),
+            coupling=coupling,
+            structures=_structures(structures, task_kernels),
             noise=noise,
             optimizer=optimizer,
             uncertainty=check_uncertainty(uncertainty),
@@ -168,15 +164,34 @@ class Request:
                 f"`support` cuts laws off, but method={self.method.name!r} takes "
                 f"{self.method.law} marginals only. Leave it out, or choose another method."
             )
-        given = tuple(k for k in self.kernels if k)
-        for some in self._possible(given):
-            Covariance(some, (InputGroup(1),), self.coupling, self.structures or 1, self.noise)
+        # Kernels that cannot stand together end a fit here.
+        for k in range(max(len(self.kernel_options(i)) for i in range(len(self.kernels)))):
+            kernels = [options[k % len(options)] for options in self._all_options()]
+            self.covariance(kernels, (InputGroup(1),), self.structures or _count(kernels))
 
-    def _possible(self, given: tuple[TaskKernel, ...]) -> list[tuple[TaskKernel, ...]]:
-        """Return kernels that may stand together once those that are left open are chosen."""
-        if given and (self.coupling != "convolution" or None not in self.kernels):
-            return [given]
-        return [(*given, chosen) for chosen in KERNELS.values()]
+    def kernel_options(self, task: int) -> tuple[TaskKernel, ...]:
+        """Return the kernels that a variable may have: one, unless they are to be selected."""
+        kernel = self.kernels[task]
+        if kernel is None:
+            return (default_kernel(self.structures or 1),)
+        return kernel.several if isinstance(kernel, Options) else (kernel,)
+
+    def _all_options(self) -> list[tuple[TaskKernel, ...]]:
+        return [self.kernel_options(i) for i in range(len(self.kernels))]
+
+    def law_options(self, task: int) -> tuple[Law, ...]:
+        """Return the laws that a variable may have: one, unless they are to be selected."""
+        law = self.laws[task]
+        return law.several if isinstance(law, Options) else (law,)
+
+    @property
+    def named_laws(self) -> tuple[Law | None, ...]:
+        """The law of each variable, None where it is to be selected: these vary with no fields."""
+        return tuple(None if isinstance(law, Options) else law for law in self.laws)
+
+    def selects(self, task: int) -> bool:
+        """Tell whether the law or the kernel of a variable is to be selected."""
+        return isinstance(self.laws[task], Options) or isinstance(self.kernels[task], Options)
 
     def covariance(
         self, kernels: Sequence[TaskKernel], groups: Sequence[InputGroup], structures: int
@@ -188,19 +203,16 @@ class Request:
     def numbers(self) -> tuple[bool, ...]:
         """Whether values of each variable are surely numbers: its law is known to have no atom."""
         plain = Marginal.__dict__["atom"]
+        supports = self.support or (None,) * len(self.laws)
         return tuple(
             law.atom is None
             if isinstance(law, Marginal)
-            else isinstance(law, type) and inspect.getattr_static(law, "atom") is plain
-            for law in self.laws
+            else isinstance(law, type)
+            and inspect.getattr_static(law, "atom") is plain
+            and stated is None
+            and not is_flexible(law)
+            for law, stated in zip(self.laws, supports, strict=True)
         )
-
-    @property
-    def has_candidates(self) -> bool:
-        """Whether candidates may share the predictions, as something is left to choose."""
-        law = self.laws[0]
-        chosen = isinstance(law, Recipe) and law.family is None
-        return law is None or chosen or None in self.kernels or self.other_coupling
 
     def progress(self) -> Callback | None:
         """Return the callback as the optimiser calls it: with what it minimises."""
@@ -291,14 +303,14 @@ def _pair(given: Any) -> Support:
     return lower, upper
 
 
-def _structures(given: object, kernels: Sequence[TaskKernel | None]) -> int | None:
-    """Return a number of structures, or None where it is left open.
+def _structures(given: object, kernels: Sequence[object]) -> int | None:
+    """Return a number of structures, or None for the default of the coordinates.
 
     Lists of kernels have one for each structure: they say how many there are, or must agree.
     """
     lists = [kernel for kernel in kernels if isinstance(kernel, Nested)]
     if isinstance(given, str):
-        if given != _OPEN:
+        if given != _AUTO:
             raise ValueError(
                 f"Unknown structures {given!r}. Choose 'auto', or give a whole number such as 2."
             )
@@ -358,26 +370,37 @@ def _by_variable(
         each = [spec.get(n, "auto") for n in names]
     else:
         each = [spec] * len(names)
-    found = []
-    for name, own in zip(names, each, strict=True):
+    resolved = []
+    for name, value in zip(names, each, strict=True):
         try:
-            found.append(None if isinstance(own, str) and own == "auto" else resolve(own))
+            resolved.append(resolve(value))
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"`{what}` of {name!r}: {error}") from None
-    return found
+    return resolved
 
 
-def _shared(coupling: str, kernels: list[TaskKernel | None]) -> tuple[TaskKernel | None, ...]:
+def _marginal(spec: Any) -> Any:
+    """Return the law that a specification stands for, or those to select from."""
+    options = marginal_options(spec)
+    return resolve_marginal(spec) if options is None else options
+
+
+def _shared(coupling: str, kernels: list[Any]) -> tuple[Any, ...]:
     """Give all variables the kernel that one was given, where the coupling shares it."""
-    given = {k for k in kernels if k is not None}
-    if coupling == "convolution" or len(given) != 1:
+    named = {k for k in kernels if k is not None}
+    if coupling == "convolution" or len(named) != 1:
         return tuple(kernels)
-    return tuple(given) * len(kernels)
+    return tuple(named) * len(kernels)
 
 
-def _laws(method: Method, laws: list[Law | None]) -> tuple[Law | None, ...]:
-    """Give the law that a method asks for to the variables that have none."""
+def _count(kernels: Sequence[TaskKernel]) -> int:
+    """Return the number of structures that kernels have."""
+    return max(len(k.families) if isinstance(k, Nested) else 1 for k in kernels)
+
+
+def _laws(method: Method, laws: list[Any]) -> tuple[Any, ...]:
+    """Give the law that a method asks for to the variables of the default one."""
     for law in laws:
         if isinstance(law, Marginal) and law.fields:
             raise TypeError(
@@ -387,21 +410,22 @@ def _laws(method: Method, laws: list[Law | None]) -> tuple[Law | None, ...]:
     only = method.law
     if only is None:
         return tuple(laws)
-    allowed = [_of_family(law, only) for law in laws]
-    other = {law.name for law, own in zip(laws, allowed, strict=True) if law and own is None}
+    family = resolve_marginal(only)
+    other = {_name(law) for law in laws if not is_flexible(law) and _name(law) != only}
     if other:
         raise ValueError(
             f"method={method.name!r} takes {only} marginals only, found {sorted(other)}. "
             "Leave `marginals` out, or choose another method."
         )
-    return tuple(allowed)
+    return tuple(_of_family(family, law) if is_flexible(law) else law for law in laws)
 
 
-def _of_family(law: Law | None, only: str) -> Law | None:
-    """Return a law of the only family that a method knows, or None if it is of another."""
-    if law is None:
-        return resolve_marginal(only)
-    if isinstance(law, Recipe):
-        own = [r for r in law.candidates() if r.family is not None and r.family.name == only]
-        return own[0] if own else None
-    return law if law.name == only else None
+def _of_family(family: Any, law: Any) -> Law:
+    """Return a law of the default family as one of another family."""
+    replaced: Law = law.with_family(family) if isinstance(law, Recipe) else family
+    return replaced
+
+
+def _name(law: Any) -> str:
+    """Return the name of the family of a law, or of what it is selected from."""
+    return str(law.family.name if isinstance(law, Recipe) else law.name)

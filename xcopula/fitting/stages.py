@@ -27,7 +27,7 @@ from xcopula.fitting.optimiser import (
     units,
 )
 
-__all__ = ["Staged", "end_on_all", "minimise_in_stages"]
+__all__ = ["Staged", "minimise_in_stages"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -64,8 +64,6 @@ def minimise_in_stages(
     lengths: IntArray,
     anew: bool,
     whole: bool = True,
-    later: bool = False,
-    scout: bool = False,
     watch: Watching = UNWATCHED,
     **options: Any,
 ) -> Staged:
@@ -87,10 +85,6 @@ def minimise_in_stages(
         Whether the structure depends on the lengths.
     whole : bool
         Whether to end on all terms; else what the part says is enough.
-    later : bool
-        Whether to stop before all terms: :func:`end_on_all` goes on from there.
-    scout : bool
-        Whether a few iterations from the first start are all.
     watch : Watching, optional
         Follows every stage; ``progress`` of the options follows the first search only.
     **options
@@ -102,7 +96,7 @@ def minimise_in_stages(
     fine: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN * each}
     made = starts[0]
     objective = prepare(made, terms)
-    given: dict[str, Any] = {"watch": watch, "scout": scout, **(rough or fine), **options}
+    given: dict[str, Any] = {"watch": watch, **(rough or fine), **options}
     optimum = minimise_from(objective, starts, bounds, **given)
     rounds = _ROUNDS if terms is None else _ROUNDS_ON_SOME
     for _ in range(rounds if anew else 0):
@@ -111,19 +105,19 @@ def minimise_in_stages(
         made = optimum.theta
         objective = prepare(made, terms)
         optimum = _go_on(optimum, objective, bounds, watch, **rough)
-    if terms is not None and not scout:
+    if terms is not None:
         # Gains of a search that begins to learn the curvature are small, and end it too early.
         optimum = _with_curvature(optimum, objective, bounds)
         optimum = _go_on(optimum, objective, bounds, watch, **fine, promise=fine["gain"])
     elif rough:
         optimum = _go_on(optimum, objective, bounds, watch, **fine)
     staged = Staged(optimum, made)
-    if later or not ends_on_all:
+    if not ends_on_all:
         return staged
-    return end_on_all(prepare, staged, bounds, lengths=lengths, anew=anew, watch=watch)
+    return _end_on_all(prepare, staged, bounds, lengths=lengths, anew=anew, watch=watch)
 
 
-def end_on_all(
+def _end_on_all(
     prepare: Prepare,
     begun: Staged,
     bounds: FloatArray,

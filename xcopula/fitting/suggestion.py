@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.alone import starting_point
+from xcopula.fitting.alone import Single, starting_point
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance
-from xcopula.model.candidates import Candidate
 from xcopula.process import Process, Sample
 from xcopula.process.intervals import typical_scores
 
@@ -24,23 +23,20 @@ _MOST = 5000
 
 
 def suggest(
-    covariance: Covariance, chosen: Sequence[Candidate], sample: Sample
+    covariance: Covariance, singles: Sequence[Single], sample: Sample
 ) -> tuple[Process, FloatArray]:
-    """Return the process of the chosen kernels and laws, and where single-task fits put it.
+    """Return the process of all variables, and where the fits to each alone put it.
 
     What tasks share starts at the first one's, so that a primary stays as it was alone.
     """
-    process = Process(covariance, tuple(c.marginal for c in chosen))
+    process = Process(covariance, tuple(single.marginal for single in singles))
     theta = starting_point(covariance)
-    singles = [
-        (Covariance((c.kernel,), covariance.groups, structures=c.structures), c.theta)
-        for c in chosen
-    ]
     lengths, logits, scalings = (
-        [single.part(t, name) for single, t in singles] for name in ("length", "logit", "scaling")
+        [single.covariance.part(single.theta, name) for single in singles]
+        for name in ("length", "logit", "scaling")
     )
-    own = lengths[0] if covariance.shared else np.concatenate(lengths, axis=2)
-    covariance.part(theta, "length")[:] = own
+    shared = lengths[0] if covariance.shared else np.concatenate(lengths, axis=2)
+    covariance.part(theta, "length")[:] = shared
     covariance.part(theta, "logit")[:] = np.concatenate(logits, axis=1)
     covariance.part(theta, "scaling")[:] = scalings[0]
     if covariance.tasks > 1:

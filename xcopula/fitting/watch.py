@@ -24,7 +24,8 @@ class Best:
     Attributes
     ----------
     given : tuple, optional
-        Observations, request and tables of candidates, once step two has begun.
+        Observations, request, each variable alone and the table of what was compared, once the
+        joint fit has begun.
     pairs : dict of int to ndarray
         Parameters of pair models, by the number of the secondary.
     whole : tuple of (Process, ndarray), optional
@@ -36,7 +37,7 @@ class Best:
     """
 
     def __init__(self) -> None:
-        self.given: tuple[Any, Any, Any] | None = None
+        self.given: tuple[Any, Any, Any, Any] | None = None
         self.pairs: dict[int, FloatArray] = {}
         self.whole: tuple[Any, FloatArray] | None = None
         self.log_posterior = np.nan

@@ -43,11 +43,11 @@ _CORRELATION_BOUNDS = (-4.0, 4.0)
 _SCALING_BOUNDS = (-5.0, 5.0)
 
 # Weak priors, mean and standard deviation: a length scale is a fifth of the extent give or take a
-# factor of four, most of the variance is signal, nothing is perfectly correlated.
+# factor of four, most of the variance is signal, nothing is perfectly correlated. Metrics shrink to
+# equal ranges in all directions: see :attr:`InputGroup.deviation`.
 _LENGTH_PRIOR = (np.log(0.2), 1.4)
 _LOGIT_PRIOR = (1.0, 2.5)
 _CORRELATION_PRIOR = (0.0, 1.5)
-_SCALING_PRIOR = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Covariance:
         value, gradient = 0.0, np.zeros(self.size)
         for name, (mean, sd) in {
             "length": _LENGTH_PRIOR,
-            "scaling": _SCALING_PRIOR,
+            "scaling": (0.0, self._metric_deviations),
             "logit": _LOGIT_PRIOR,
             "correlation": _CORRELATION_PRIOR,
             "noise_correlation": _CORRELATION_PRIOR,
@@ -222,6 +222,12 @@ class Covariance:
             value -= 0.5 * float(score @ score)
             gradient[where] = -score / sd
         return value, gradient
+
+    @functools.cached_property
+    def _metric_deviations(self) -> FloatArray:
+        """Prior standard deviations of the parameters of all metrics."""
+        each = [np.full(g.parameters, g.deviation) for g in self.groups]
+        return np.concatenate([np.empty(0), *each])
 
     def _shares(self, theta: FloatArray) -> FloatArray:
         """Return the shares (q + 1, t) of each task's variance, the nugget last."""

@@ -25,6 +25,10 @@ from xcopula.kernels.base import FloatArray
 
 __all__ = ["InputGroup"]
 
+# Directions are always free, and shrink to none where the data say little: ranges that differ by a
+# factor of two are one deviation of the prior. Scales of columns are asked for, and shrink less.
+_DIRECTION_DEVIATION, _SCALE_DEVIATION = 0.35, 1.0
+
 
 @dataclass(frozen=True)
 class InputGroup:
@@ -63,6 +67,11 @@ class InputGroup:
             return self.size
         count = len(self.directions)
         return count * (count + 1) // 2 - 1 if count else 0
+
+    @property
+    def deviation(self) -> float:
+        """Prior standard deviation of each parameter of the metric."""
+        return _SCALE_DEVIATION if self.ard else _DIRECTION_DEVIATION
 
     @property
     def freedom(self) -> int:

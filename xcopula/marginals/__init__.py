@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from xcopula.marginals.base import Marginal, check_scores
 from xcopula.marginals.by import by
+from xcopula.marginals.censored import Censored
 from xcopula.marginals.checks import check_family, check_law
 from xcopula.marginals.exponential import Exponential
 from xcopula.marginals.families import MARGINALS
+from xcopula.marginals.flexible import SinhArcsinh
 from xcopula.marginals.gamma import Gamma
 from xcopula.marginals.gev import GEV
 from xcopula.marginals.grouping import Grouped
@@ -23,6 +25,7 @@ from xcopula.marginals.zero_inflated import zero_inflated
 __all__ = [
     "GEV",
     "MARGINALS",
+    "Censored",
     "Exponential",
     "Gamma",
     "Grouped",
@@ -34,6 +37,7 @@ __all__ = [
     "Parzen",
     "Recipe",
     "Regression",
+    "SinhArcsinh",
     "StudentT",
     "ZeroInflated",
     "by",
@@ -52,8 +56,8 @@ def resolve(spec: str | Law) -> Law:
     Parameters
     ----------
     spec : str, Marginal, type of Marginal, or Recipe
-        A name is looked up in :data:`MARGINALS`. A class, an instance, and a recipe made by
-        :func:`regress`, :func:`by` or :func:`zero_inflated` are returned unchanged.
+        A name is looked up in :data:`MARGINALS`; "auto" is the flexible one. A class, an instance,
+        and a recipe made by :func:`regress` or :func:`by` are returned unchanged.
 
     Returns
     -------
@@ -84,6 +88,10 @@ def resolve(spec: str | Law) -> Law:
         raise TypeError(
             f"A marginal is one of {names}, a Marginal, or a recipe; found {type(spec).__name__}."
         )
+    if spec == "auto":
+        return SinhArcsinh
     if spec not in MARGINALS:
-        raise ValueError(f"Unknown marginal {spec!r}. Choose one of {names}, or pass a Marginal.")
+        raise ValueError(
+            f"Unknown marginal {spec!r}. Choose 'auto' or one of {names}, or pass a Marginal."
+        )
     return MARGINALS[spec]

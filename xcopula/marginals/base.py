@@ -19,6 +19,8 @@ _SCORE_STEP = 1e-5
 _SHOWN = 3
 _WIDER = "Choose a marginal with wider support ('normal', 'gev', 't', 'parzen') or mask them."
 _BLOCK = 65_536  # values
+# Names of parameters of the families.
+_NUMBERS = ("location", "scale", "shape", "df", "skewness", "tail")
 
 
 class Marginal(ABC):
@@ -222,7 +224,7 @@ class Marginal(ABC):
 
 
 def check_parameters(law: Marginal, *positive: str) -> None:
-    """Refuse a location, scale, shape or df of a law that is no finite number.
+    """Refuse a parameter of a law that is no finite number.
 
     Raises
     ------
@@ -233,7 +235,7 @@ def check_parameters(law: Marginal, *positive: str) -> None:
     """
     kind = type(law).__name__
     own = vars(law)
-    for name, number in ((n, own[n]) for n in ("location", "scale", "shape", "df") if n in own):
+    for name, number in ((n, own[n]) for n in _NUMBERS if n in own):
         if isinstance(number, bool) or not isinstance(number, int | float | np.number):
             raise TypeError(f"{kind}: the {name} must be a number, found {shown(number)}.")
         if not np.isfinite(number) or (name in positive and not number > 0.0):

@@ -40,7 +40,7 @@ class By(Recipe):
     @property
     def name(self) -> str:
         """The family and the key."""
-        return f"{self._family_name} by {self.key}"
+        return f"{self.law.name} by {self.key}"
 
     def _fit(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
         codes = table[:, 0]
@@ -91,8 +91,8 @@ def by(key: str, law: str | type[Marginal] | Recipe = "auto") -> By:
         What to group by: a coordinate, a variable, or a part of a time, such as "time.month" or
         "time.season".
     law : str, type of Marginal or recipe
-        The law of each group. "auto" chooses one family for all groups. ``regress(...)`` gives
-        each group its own trend.
+        The law of each group; "auto" is the flexible one. ``regress(...)`` gives each group its own
+        trend.
 
     Returns
     -------

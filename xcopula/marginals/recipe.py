@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal, reject_outside
 from xcopula.marginals.estimation import maximise
 from xcopula.marginals.families import MARGINALS
+from xcopula.marginals.flexible import SinhArcsinh
 from xcopula.marginals.intervals import is_interval, starting_values
 from xcopula.marginals.parzen import Parzen
 from xcopula.marginals.tails import Array
@@ -33,11 +35,11 @@ class Recipe(ABC):
 
     Attributes
     ----------
-    law : type of Marginal, Recipe or None
-        The law that varies. None means that a family is yet to be chosen.
+    law : type of Marginal or Recipe
+        The law that varies.
     """
 
-    law: type[Marginal] | Recipe | None
+    law: type[Marginal] | Recipe
 
     @property
     @abstractmethod
@@ -55,8 +57,8 @@ class Recipe(ABC):
         """What varies and with what, such as "gamma ~ elevation"."""
 
     @property
-    def family(self) -> type[Marginal] | None:
-        """The family of the innermost law, or None if it is yet to be chosen."""
+    def family(self) -> type[Marginal]:
+        """The family of the innermost law."""
         return self.law.family if isinstance(self.law, Recipe) else self.law
 
     @property
@@ -74,22 +76,20 @@ class Recipe(ABC):
         """Whether the probability of zero follows covariates, where there are both."""
         return isinstance(self.law, Recipe) and self.law.zeros_follow
 
+    def with_family(self, family: type[Marginal]) -> Self:
+        """Return the recipe with another family in the place of its own."""
+        law = self.law.with_family(family) if isinstance(self.law, Recipe) else family
+        return replace(self, law=law)
+
+    @property
+    def link(self) -> str:
+        """How a trend enters the law."""
+        return self.law.link
+
     @property
     def remedy(self) -> str:
         """What to do about values that the law does not admit."""
-        return Marginal.remedy if self.law is None else self.law.remedy
-
-    @property
-    def _family_name(self) -> str:
-        return "auto" if self.law is None else self.law.name
-
-    def candidates(self) -> list[Recipe]:
-        """Return one recipe for each family; only this one if its family is given."""
-        if self.law is None:
-            return [replace(self, law=family) for family in MARGINALS.values()]
-        if isinstance(self.law, Recipe) and self.family is None:
-            return [replace(self, law=law) for law in self.law.candidates()]
-        return [self]
+        return self.law.remedy
 
     def fit(
         self, values: npt.ArrayLike, covariates: npt.ArrayLike, labels: Labels | None = None
@@ -118,11 +118,6 @@ class Recipe(ABC):
             If the covariates do not determine the parameters, or a group has too few values.
         """
         family = self.family
-        if family is None:
-            raise ValueError(
-                f"{self.name} has no family yet. Fit one of its candidates(), or name one of "
-                f"{', '.join(map(repr, MARGINALS))}."
-            )
         y, table = self._check(values, covariates)
         if self.includes_lower_end:
             reject_outside(y, self, (0.0, np.inf), "non-negative values")
@@ -158,7 +153,6 @@ class Recipe(ABC):
     def _fit_inner(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
         if isinstance(self.law, Recipe):
             return self.law._fit(y, table, labels, residuals=residuals)
-        assert self.law is not None
         if issubclass(self.law, Parzen):
             return self.law.fit(y, residuals=residuals)
         return self.law.fit(y)
@@ -186,10 +180,10 @@ def _check_smallest(y: Array, name: str) -> None:
         )
 
 
-def ingredient(law: object, maker: str) -> type[Marginal] | Recipe | None:
-    """Return what a recipe is made of: a family, another recipe, or None for "auto"."""
-    if law == "auto":
-        return None
+def ingredient(law: object, maker: str) -> type[Marginal] | Recipe:
+    """Return what a recipe is made of: a family, that of "auto" is flexible, or another recipe."""
+    if isinstance(law, str) and law == "auto":
+        return SinhArcsinh
     if isinstance(law, Recipe) or (isinstance(law, type) and issubclass(law, Marginal)):
         return law
     names = ", ".join(repr(name) for name in MARGINALS)
@@ -208,7 +202,7 @@ def ingredient(law: object, maker: str) -> type[Marginal] | Recipe | None:
     return MARGINALS[law]
 
 
-def contains(law: type[Marginal] | Recipe | None, kind: type[Recipe]) -> bool:
+def contains(law: type[Marginal] | Recipe, kind: type[Recipe]) -> bool:
     """Tell whether a law is a recipe of this kind, or contains one."""
     while isinstance(law, Recipe):
         if isinstance(law, kind):
@@ -275,13 +269,13 @@ def _fit_to_intervals(
     """Fit a law to values of which some are intervals, from a fit to numbers in their place."""
     open_ = is_interval(limits)
     family = law.family if isinstance(law, Recipe) else law
-    if family is not None and issubclass(family, Parzen):
+    if issubclass(family, Parzen):
         raise SupportError(
             f"{law.name} is made of the values themselves and takes no intervals: {open_.sum()} of "
             f"{values.size} values are known as intervals only. Choose another marginal, such as "
             "'gamma', 'lognormal' or 'gev'."
         )
-    if family is not None and family.link == "log" and (limits[1, open_] <= 0.0).any():
+    if family.link == "log" and (limits[1, open_] <= 0.0).any():
         ends = limits[1, open_ & (limits[1] <= 0.0)]
         raise SupportError(
             f"{law.name} needs positive values: {ends.size} of {open_.sum()} intervals end at or "

@@ -49,15 +49,12 @@ class Regress(Recipe):
     @property
     def link(self) -> str:
         """How the trend enters."""
-        if self.own_link is not None:
-            return self.own_link
-        return "identity" if self.family is None else self.family.link
+        return self.family.link if self.own_link is None else self.own_link
 
     @property
     def name(self) -> str:
         """The family and its covariates."""
-        link, usual = self.link, "identity" if self.family is None else self.family.link
-        return regression_name(self._family_name, self.on, self.degree, link, usual)
+        return regression_name(self.law.name, self.on, self.degree, self.link, self.family.link)
 
     def _fit(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
         own = table.shape[1] - len(self.on)
@@ -144,7 +141,7 @@ def regress(
     Parameters
     ----------
     law : str, type of Marginal or recipe
-        The law at the mean covariates. "auto" chooses a family. ``by(...)`` gives each group its
+        The law at the mean covariates; "auto" is the flexible one. ``by(...)`` gives each group its
         own law, and all groups the same slopes.
     on : str or sequence of str
         Names of the covariates: coordinates, or variables of the data.

@@ -1,4 +1,4 @@
-"""A law that is cut off at the ends of a stated support, and the recipe for it."""
+"""A law that is cut off at the ends of a support."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from xcopula.marginals.base import Marginal
-from xcopula.marginals.estimation import maximise
-from xcopula.marginals.recipe import Labels, Recipe
 from xcopula.marginals.tails import Array, log_between, log_phi, normal_score
-from xcopula.marginals.varying import Composed, innermost
+from xcopula.marginals.varying import Composed
 
-__all__ = ["Truncate", "Truncated", "bounded"]
+__all__ = ["Truncated"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,52 +246,3 @@ def _where(lower: float, upper: float) -> str:
 def _truncated_name(family: str, lower: float, upper: float) -> str:
     """Name a law that is cut off by the law, and where."""
     return f"{family} {_where(lower, upper)}"
-
-
-@dataclass(frozen=True)
-class Truncate(Recipe):
-    """A recipe for a law that stays within a stated support: cut off if it would not.
-
-    Attributes
-    ----------
-    lower, upper : float
-        The ends of the support.
-    """
-
-    lower: float = -np.inf
-    upper: float = np.inf
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The covariates of the law."""
-        return self.law.fields if isinstance(self.law, Recipe) else ()
-
-    @property
-    def name(self) -> str:
-        """The law, and where it is cut off."""
-        return _truncated_name(self._family_name, self.lower, self.upper)
-
-    def _fit(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
-        base = self._fit_inner(y, table, labels, residuals=residuals)
-        law = bounded(base, (self.lower, self.upper))
-        # a smoothed sample has nothing that could move
-        return law if law is base or innermost(law).theta.size == 0 else maximise(law, y, table)
-
-
-def bounded(law: Marginal, support: tuple[float, float]) -> Marginal:
-    """Return a law that has no values outside a support: cut off, unless it is so already.
-
-    Raises
-    ------
-    ValueError
-        If it has zeros, and an upper end that it does not have by itself.
-    """
-    (lower, upper), (low, high) = support, law.support
-    if low >= lower and high <= upper:
-        return law
-    if law.atom is not None:
-        raise ValueError(
-            f"{law.name} cannot be cut off at {upper:g}. State no upper end in `support`, or "
-            "choose a law without zeros."
-        )
-    return Truncated(law, lower, upper)

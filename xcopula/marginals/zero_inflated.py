@@ -38,7 +38,7 @@ class Inflate(Recipe):
     @property
     def name(self) -> str:
         """The law of the values above zero, and that zero has a probability."""
-        return inflated_name(self._family_name)
+        return inflated_name(self.law.name)
 
     @property
     def includes_lower_end(self) -> bool:
@@ -54,10 +54,6 @@ class Inflate(Recipe):
     def remedy(self) -> str:
         """What to do about negative values."""
         return NEGATIVE
-
-    def candidates(self) -> list[Recipe]:
-        """Return one recipe for each family of positive values; this one if it is given."""
-        return [r for r in super().candidates() if self.family or _is_positive(r.family)]
 
     def _fit(self, y: Array, table: Array, labels: Labels, *, residuals: bool) -> Marginal:
         wet = y > 0.0
@@ -91,7 +87,7 @@ _CHOOSE = f"Choose one of {_POSITIVE}, or 'auto'."
 
 
 def zero_inflated(
-    law: str | type[Marginal] | Recipe | Marginal = "auto",
+    law: str | type[Marginal] | Recipe | Marginal = "lognormal",
     *,
     p0: float | None = None,
     follows: bool = True,

@@ -26,14 +26,16 @@ from xcopula.labels.origin import Label, Origin
 from xcopula.labels.rows import Rows
 from xcopula.labels.sites import sites_within
 from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression, ZeroInflated
+from xcopula.marginals.censored import Censored
 from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
 from xcopula.marginals.truncation import Truncated
 from xcopula.methods import METHODS, Method
-from xcopula.model.candidates import Candidate, Share, Trial
+from xcopula.model.candidates import Share
 from xcopula.model.conditioning import Since
 from xcopula.model.notation import is_safe, recall
 from xcopula.model.record import CopulaModel
+from xcopula.model.selection import Alternative
 from xcopula.model.tree import FIGURES, FORMAT, SCHEMA, seal
 from xcopula.model.uncertainty import Member, Uncertainty
 from xcopula.process import Process, Student
@@ -47,9 +49,19 @@ __all__ = ["CLASSES", "from_tree"]
 CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        *(Axis, Candidate, CoordinateGroup, CoordinateSystem, Covariance, Cycle, Design, Field),
+        *(
+            Alternative,
+            Axis,
+            Censored,
+            CoordinateGroup,
+            CoordinateSystem,
+            Covariance,
+            Cycle,
+            Design,
+            Field,
+        ),
         *(Globe, Grouped, InputGroup, Label, Member, Nested, Origin, ParetoTail, Process),
-        *(Projection, Regression, Rule, ScoreTable, Share, Since, Student, Targets, Trial),
+        *(Projection, Regression, Rule, ScoreTable, Share, Since, Student, Targets),
         *(Truncated, Uncertainty, Variable, ZeroInflated),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
@@ -220,7 +232,6 @@ def _check(model: CopulaModel) -> None:
     columns = [g.columns for g in system.groups]
     whole = (
         counts == (tasks,) * 3
-        and len(model.candidates) == tasks
         and [g.size for g in covariance.groups] == columns
         and len(system.centre) == len(system.scale) == sum(columns)
         and model.theta.shape == model.prepared.shape == (model.process.size,)

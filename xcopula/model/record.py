@@ -19,7 +19,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.variables import Data
 from xcopula.methods import Method
-from xcopula.model.candidates import Candidate, Share, Trial
+from xcopula.model.candidates import Share
 from xcopula.model.components import condition_components
 from xcopula.model.conditioning import Since, condition, with_only
 from xcopula.model.laws import NamedLaws
@@ -27,6 +27,7 @@ from xcopula.model.leaving import leave_out
 from xcopula.model.parameters import describe_parameters
 from xcopula.model.planning import Planning
 from xcopula.model.saving import save
+from xcopula.model.selection import Alternative, selection_table
 from xcopula.model.summary import summarise
 from xcopula.model.tree import decode, to_tree
 from xcopula.model.uncertainty import Uncertainty, account, check_uncertainty
@@ -76,10 +77,8 @@ class CopulaModel(Predicting, Planning):
     message : str
     evaluations : int
         Likelihood evaluations of step two.
-    candidates : tuple
-        For each task, the kernels and laws that step one compared, the best first.
-    trials : tuple of Trial
-        What was compared in the whole model by values that were left out, the best first.
+    alternatives : tuple of Alternative
+        Marginals and kernels that were compared for each variable alone, if any were.
     others : tuple of Share
         Other processes that share its predictions, as they are about as good.
     since : Since, optional
@@ -98,8 +97,7 @@ class CopulaModel(Predicting, Planning):
     converged: bool
     message: str
     evaluations: int
-    candidates: tuple[tuple[Candidate, ...], ...]
-    trials: tuple[Trial, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     others: tuple[Share, ...] = ()
     since: Since | None = None
     uncertainty: Uncertainty | None = None
@@ -367,26 +365,13 @@ class CopulaModel(Predicting, Planning):
         return decode(to_tree(self))
 
     @property
-    def selection(self) -> xr.Dataset:
-        """What step one compared, on dim ``candidate``: the best of each task has rank 0."""
-        flat = [
-            (t, k, c)
-            for t, table in zip(self.tasks, self.candidates, strict=True)
-            for k, c in enumerate(table)
-        ]
-        columns = {
-            "task": [t for t, _, _ in flat],
-            "rank": [k for _, k, _ in flat],
-            "kernel": [c.kernel.name for _, _, c in flat],
-            "marginal": [c.marginal.name for _, _, c in flat],
-            "log_likelihood": [c.log_likelihood for _, _, c in flat],
-            "aic": [c.aic for _, _, c in flat],
-            "largest_score": [c.largest_score for _, _, c in flat],
-            "structures": [c.structures for _, _, c in flat],
-            "aic_error": [c.error for _, _, c in flat],
-            "anisotropic": [any(g.directions for g in c.groups) for _, _, c in flat],
-        }
-        return xr.Dataset({name: ("candidate", values) for name, values in columns.items()})
+    def selection(self) -> xr.Dataset | None:
+        """What was compared for each variable alone; None if nothing was to be selected.
+
+        On dim ``alternative``: ``variable``, ``kernel``, ``marginal``, ``log_likelihood``, ``aic``
+        and ``selected``.
+        """
+        return selection_table(self.alternatives) if self.alternatives else None
 
     def __repr__(self) -> str:
         return f"<xcopula.CopulaModel>\n{self.summary()}"

@@ -83,7 +83,6 @@ def summarise(model: CopulaModel) -> str:
         + ("converged" if model.converged else f"NOT converged ({model.message})")
         + f" after {model.evaluations} evaluations",
         *(f"  {remark}" for remark in remarks),
-        *_trials(model),
     ]
     return "\n".join(lines)
 
@@ -117,18 +116,6 @@ def _followed(law: Marginal) -> str:
         f", which follows {names}, although AIC of independent values is higher by {-gain:.1f} for "
         "it (zero_inflated(..., follows=False) keeps it one number)"
     )
-
-
-def _trials(model: CopulaModel) -> list[str]:
-    """Return a table of what competed in the whole model, with scores and weights."""
-    if not model.trials:
-        return []
-    rows = [(f"candidates of {model.tasks[0]}", "left-out CRPS", "log score", "weight")]
-    for trial in model.trials:
-        rows.append(
-            (trial.name, f"{trial.crps:.4g}", f"{trial.log_score:.3f}", f"{trial.weight:.2f}")
-        )
-    return ["", *aligned(rows)]
 
 
 def _since(model: CopulaModel) -> list[str]:

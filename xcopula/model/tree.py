@@ -165,9 +165,6 @@ def _place(groups: Sequence[str], path: tuple[str, ...], ndim: int) -> Place:
         group, rest = f"/data/{groups[int(path[2])]}", ("origin", *path[3:])
     elif path[:2] == ("process", "marginals"):
         group, rest = f"/laws/{groups[int(path[2])]}", path[3:]
-    elif path[0] == "candidates":
-        group = f"/laws/{groups[int(path[1])]}"
-        rest = ("candidate", path[2], *path[4:])
     (name,) = safe_names(["_".join(rest)], "array")
     dim, about = _TABLES.get(rest[-1], ("", ""))
     if dim and ndim == 1 and group != "/structure":

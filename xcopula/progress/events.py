@@ -17,17 +17,15 @@ class Event:
     Attributes
     ----------
     what : str
-        "fit" or "predict": the whole. Steps of a fit: "law" and "kernel" (a candidate for one
-        variable alone), "structures" (a second structure for it), "directions" (whether its ranges
-        differ by direction), "pair" (the primary with one secondary), "together" (all variables),
-        "rival" (another candidate of the whole model), "uncertainty" (of the parameters). Of a
+        "fit" or "predict": the whole. Steps of a fit: "alone" (one variable), "pair" (the primary
+        with one secondary), "together" (all variables), "uncertainty" (of the parameters). Of a
         prediction: "condition" (on the data), "cells". And "compile".
     state : {"begin", "go", "end", "stop"}
         It began; it goes on (an iteration, or more cells); it ended; it ended by an exception.
     names : tuple of str
         The variables.
     label : str
-        The candidate (a law or a kernel), what is computed of cells, the function that is compiled.
+        What is computed of cells, the function that is compiled.
     start, starts : int
         Which starting point of the optimiser, of how many.
     iteration : int
@@ -98,13 +96,9 @@ def _whole(event: Event) -> str:
 _DESCRIBED: dict[str, Callable[[Event], str]] = {
     "fit": _whole,
     "predict": _whole,
-    "law": lambda e: _step(e, f"law {e.label} of {e.names[0]}"),
-    "kernel": lambda e: _step(e, f"kernel {e.label} of {e.names[0]}"),
-    "structures": lambda e: _step(e, f"{e.label} of {e.names[0]}"),
-    "directions": lambda e: _step(e, f"{e.label} of {e.names[0]}"),
+    "alone": lambda e: _step(e, f"{e.names[0]} alone"),
     "pair": lambda e: _step(e, " with ".join(e.names)),
     "together": lambda e: _step(e, f"{', '.join(e.names)} together" if e.names[1:] else e.names[0]),
-    "rival": lambda e: _step(e, f"law {e.label} of {e.names[0]} in the whole model"),
     "uncertainty": lambda e: _step(e, f"what parameters do not know, {e.label}"),
     "condition": lambda e: f"predict {e.names[0]}: condition on the data",
     "cells": lambda e: f"predict {e.names[0]}: {e.label}, {e._count()} cells",

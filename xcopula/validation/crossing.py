@@ -15,7 +15,8 @@ import xarray as xr
 
 from xcopula.arguments import check_flag, check_integer
 from xcopula.fitting import fit
-from xcopula.fitting.directions import asked_of_groups
+from xcopula.fitting.defaults import fit_within, support_of
+from xcopula.fitting.directions import free_groups
 from xcopula.fitting.fit import fit_in_steps
 from xcopula.fitting.request import Request, check_names, check_thin
 from xcopula.fitting.steps import begin
@@ -28,7 +29,7 @@ from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, gather, read
 from xcopula.labels.points import check_points
 from xcopula.labels.variables import Data, Thin, thinned
-from xcopula.marginals import Recipe, fit_law
+from xcopula.marginals import Recipe
 from xcopula.methods import resolve_method
 from xcopula.model import CopulaModel
 from xcopula.model.conditioning import with_rows
@@ -232,7 +233,7 @@ class _Asked:
             names,
             options["coords"],
             ard=options["ard"],
-            laws=request.laws,
+            laws=request.named_laws,
             crs=options["crs"],
             censored=request.censored,
         )
@@ -240,7 +241,7 @@ class _Asked:
         for option, points in request.method.labelled().items():
             check_points(f"`{option}`", points, system)
         entries = find_entries(sources)
-        directed = asked_of_groups(options["anisotropy"], system)
+        directed = free_groups(options["anisotropy"], system)
         plain = tuple(rule.plain for rule in request.censored)
         request = replace(request, anisotropy=directed, censored=plain)
         single = None
@@ -255,12 +256,12 @@ class _Asked:
         sample, fields = self.observations.sample, self.observations.variables[0].labels
         for each in splits:
             rows = each.train[each.train < sample.offsets[1]]
-            law = self.request.laws[0]
+            law, stated = self.request.laws[0], self.request.support[0]
             try:
-                if isinstance(law, Recipe):  # of any family: groups and slopes count
-                    own = law.candidates()[0]
-                    covariates, limits = sample.covariates_of(0)[rows], sample.limits_of(0)[:, rows]
-                    fit_law(own, sample.values[rows], covariates, fields, limits)
+                if isinstance(law, Recipe):  # groups and slopes need values
+                    part = sample.select([0]).take(rows)
+                    support = support_of(law, part, stated, self.observations.variables[0].attrs)
+                    fit_within(law, part, fields, support)
                 if refit:
                     parts = _parts(sample, each.train)
                     with _quiet():
@@ -306,7 +307,7 @@ def _read(
     return read(
         sources,
         system,
-        request.laws,
+        request.named_laws,
         censored=request.censored,
         replicates=request.replicates,
     )
@@ -343,7 +344,7 @@ def _both(
 ) -> list[Predicted]:
     found = [predict(model, withheld, levels)]
     if reference:
-        found.append(climatology(request.laws[0], model, withheld, levels))
+        found.append(climatology(request.named_laws[0], model, withheld, levels))
     return found
 
 

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.fitting.defaults import fit_within
 from xcopula.labels.observations import Observations
-from xcopula.marginals import Law, Marginal, Recipe, fit_law
-from xcopula.marginals.truncation import Truncate, Truncated
+from xcopula.marginals import Law, Marginal
 from xcopula.marginals.varying import innermost
-from xcopula.marginals.zero_inflated import with_zeros
 from xcopula.model import CopulaModel
 from xcopula.prediction.predictor import mixed
 from xcopula.process import Moments, Predictive, scores_of
@@ -83,46 +82,30 @@ def predict(model: CopulaModel, withheld: Withheld, levels: FloatArray) -> Predi
 def climatology(
     spec: Law | None, model: CopulaModel, withheld: Withheld, levels: FloatArray
 ) -> Predicted:
-    """Predict by the primary's law alone, fitted to what the model holds as if independent.
+    """Predict by the primary's marginal alone, fitted to what the model holds as if independent.
 
     Parameters
     ----------
     spec : Law or None
-        The law that was asked for; None takes the family of the model's.
+        The law that was named; None takes the family of the model's.
     """
-    seen = model.observations
-    law = fit_law(
-        _suited(_family(spec, model.marginals[0]), model.marginals[0]),
-        seen.sample.values[seen.sample.task(0)],
-        seen.sample.covariates_of(0),
+    seen, fitted = model.observations, model.marginals[0]
+    law = fit_within(
+        _family(fitted) if spec is None else spec,
+        seen.sample.select([0]),
         seen.variables[0].labels,
-        None if seen.sample.limits is None else seen.sample.limits_of(0),
+        None if fitted.support == (-np.inf, np.inf) else fitted.support,
     )
     unknown = Moments(np.zeros(withheld.values.size), np.ones(withheld.values.size))
-    own = Predictive.of(unknown, law.at(withheld.covariates(seen)))
-    return _scored(own, withheld, levels)
+    predicted = Predictive.of(unknown, law.at(withheld.covariates(seen)))
+    return _scored(predicted, withheld, levels)
 
 
-def _family(spec: Law | None, fitted: Marginal) -> Law:
-    """Return what is fitted to values alone: the law that was asked for, its family settled."""
-    inner = innermost(fitted)
-    if isinstance(spec, Recipe):
-        return next(r for r in spec.candidates() if r.family in (spec.family, type(inner)))
-    if isinstance(spec, type):
-        return spec
-    own = type(inner)
-    # A law of one's own may have no fit of its own: it then is that of the model.
-    fits = getattr(own.fit, "__func__", None) is not Marginal.fit.__func__  # type: ignore[attr-defined]
-    return own if fits else fitted
-
-
-def _suited(family: Law, fitted: Marginal) -> Law:
-    """Return a law with zeros, or cut off, where the model's is."""
-    if isinstance(family, Marginal):
-        return family
-    if isinstance(fitted, Truncated):
-        return Truncate(family, fitted.lower, fitted.upper)
-    return family if fitted.atom is None else with_zeros(family) or fitted
+def _family(fitted: Marginal) -> Law:
+    """Return the family of a marginal, or itself if it has no fit of its own."""
+    family = type(innermost(fitted))
+    fits = getattr(family.fit, "__func__", None) is not Marginal.fit.__func__  # type: ignore[attr-defined]
+    return family if fits else fitted
 
 
 def _scored(predicted: Predictive, withheld: Withheld, levels: FloatArray) -> Predicted:
