@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xcopula.fitting import compare, format_comparison
     from xcopula.fitting.fit import fit
     from xcopula.labels.coordinates import cycle
-    from xcopula.marginals import by, regress, zero_inflated
+    from xcopula.marginals import by, regress
     from xcopula.model import CopulaModel, LazyModel, load
     from xcopula.prediction import Posterior, Posteriors, predict
     from xcopula.validation import cross_validate, format_validation
@@ -52,7 +52,6 @@ __all__ = [
     "regress",
     "solvers",
     "storage",
-    "zero_inflated",
 ]
 
 _HOMES = {
@@ -70,7 +69,6 @@ _HOMES = {
     "load": "xcopula.model",
     "predict": "xcopula.prediction",
     "regress": "xcopula.marginals",
-    "zero_inflated": "xcopula.marginals",
 }
 
 

@@ -105,20 +105,18 @@ def parse_law(given: Any) -> Any:
     """Return a law from its name, from ``law~covariate+covariate``, or from a table.
 
     A table has ``law``, and ``on``, ``degree`` and ``link`` of :func:`xcopula.regress`, or ``by``,
-    the key of :func:`xcopula.by`. With ``zeros = true`` zero has a probability of its own.
+    the key of :func:`xcopula.by`.
     """
-    from xcopula.marginals import by, regress, zero_inflated
+    from xcopula.marginals import by, regress
 
     if isinstance(given, str) and "~" in given:
         name, _, on = given.partition("~")
         return regress(name.strip() or "auto", [part.strip() for part in on.split("+")])
     if not isinstance(given, Mapping):
         return given
-    _check_keys(given, ("law", "on", "degree", "link", "by", "zeros"), "A law")
+    _check_keys(given, ("law", "on", "degree", "link", "by"), "A law")
     law: Any = given.get("law", "auto")
-    rest = {k: v for k, v in given.items() if k not in ("law", "by", "zeros")}
-    if given.get("zeros"):
-        law = zero_inflated(law)
+    rest = {k: v for k, v in given.items() if k not in ("law", "by")}
     if "by" in given:
         law = by(given["by"], law)
     return regress(law, **rest) if rest else law

@@ -160,6 +160,7 @@ class Alone:
             and isinstance(self.solver, Sequential)
             and self.solver.adapts(process),
             whole=False,
+            rough=True,
             watch=Watch(self.step),
         )
         return self._single(kernel, process, fit.optimum)

@@ -43,6 +43,8 @@ _ROUNDS, _ROUNDS_ON_SOME = 4, 2
 # are to follow. On all terms there are so many steps at most, and none that promises less nats than
 # the last number.
 _ROUGH_GAIN, _PART_GAIN = 0.05, 0.01
+# The same where all terms are there, but another search goes on.
+_START_GAIN = 0.03
 _STEPS, _GAIN, _PROMISE = 20, 0.3, 0.1
 
 
@@ -64,6 +66,7 @@ def minimise_in_stages(
     lengths: IntArray,
     anew: bool,
     whole: bool = True,
+    rough: bool = False,
     watch: Watching = UNWATCHED,
     **options: Any,
 ) -> Staged:
@@ -85,6 +88,8 @@ def minimise_in_stages(
         Whether the structure depends on the lengths.
     whole : bool
         Whether to end on all terms; else what the part says is enough.
+    rough : bool
+        Whether the result is only where another search starts.
     watch : Watching, optional
         Follows every stage; ``progress`` of the options follows the first search only.
     **options
@@ -92,11 +97,12 @@ def minimise_in_stages(
     """
     ends_on_all = terms is not None and whole
     each = 1.0 if terms is None else size / terms
-    rough: dict[str, Any] = {"gain": _ROUGH_GAIN * each} if anew or ends_on_all else {}
-    fine: dict[str, Any] = {} if terms is None else {"gain": _PART_GAIN * each}
+    first: dict[str, Any] = {"gain": _ROUGH_GAIN * each} if anew or ends_on_all else {}
+    exact = {"gain": _START_GAIN} if rough else {}
+    fine: dict[str, Any] = exact if terms is None else {"gain": _PART_GAIN * each}
     made = starts[0]
     objective = prepare(made, terms)
-    given: dict[str, Any] = {"watch": watch, **(rough or fine), **options}
+    given: dict[str, Any] = {"watch": watch, **(first or fine), **options}
     optimum = minimise_from(objective, starts, bounds, **given)
     rounds = _ROUNDS if terms is None else _ROUNDS_ON_SOME
     for _ in range(rounds if anew else 0):
@@ -104,12 +110,12 @@ def minimise_in_stages(
             break
         made = optimum.theta
         objective = prepare(made, terms)
-        optimum = _go_on(optimum, objective, bounds, watch, **rough)
+        optimum = _go_on(optimum, objective, bounds, watch, **first)
     if terms is not None:
         # Gains of a search that begins to learn the curvature are small, and end it too early.
         optimum = _with_curvature(optimum, objective, bounds)
         optimum = _go_on(optimum, objective, bounds, watch, **fine, promise=fine["gain"])
-    elif rough:
+    elif first:
         optimum = _go_on(optimum, objective, bounds, watch, **fine)
     staged = Staged(optimum, made)
     if not ends_on_all:

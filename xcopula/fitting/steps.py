@@ -50,7 +50,7 @@ from xcopula.fitting.together import (
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
-from xcopula.marginals import Law, Marginal, Recipe
+from xcopula.marginals import Law, Marginal
 from xcopula.methods import Method
 from xcopula.methods.part import Part, given_tasks
 from xcopula.model.intervals import check_intervals
@@ -119,7 +119,7 @@ def _begin_laws(
             refuse_zeros(method, sample, variable.name)
             raise
         supports.append(support)
-    known = [law if isinstance(law, Marginal | Recipe) else None for law in laws]
+    known = [law if isinstance(law, Marginal) else None for law in laws]
     method.check_intervals(observations.sample, known, observations.names)
     return tuple(laws), tuple(supports)
 
@@ -230,6 +230,7 @@ def fit_pair(observations: Observations, request: Request, agreed: Agreed, task:
             lengths=np.flatnonzero(np.isin(free, length_parameters(process))),
             anew=adapts(request, process),
             whole=False,
+            rough=True,
             watch=Watch(step, lambda part, value: best.keep_pair(task, filled(part), value)),
         ).optimum
     return replace(optimum, theta=filled(optimum.theta))

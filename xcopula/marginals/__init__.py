@@ -12,7 +12,6 @@ from xcopula.marginals.flexible import SinhArcsinh
 from xcopula.marginals.gamma import Gamma
 from xcopula.marginals.gev import GEV
 from xcopula.marginals.grouping import Grouped
-from xcopula.marginals.inflation import ZeroInflated
 from xcopula.marginals.lognormal import LogNormal
 from xcopula.marginals.normal import Normal
 from xcopula.marginals.parzen import Parzen
@@ -20,7 +19,6 @@ from xcopula.marginals.recipe import Labels, Law, Recipe, fit_law
 from xcopula.marginals.regress import regress
 from xcopula.marginals.regression import Regression
 from xcopula.marginals.student import StudentT
-from xcopula.marginals.zero_inflated import zero_inflated
 
 __all__ = [
     "GEV",
@@ -39,14 +37,12 @@ __all__ = [
     "Regression",
     "SinhArcsinh",
     "StudentT",
-    "ZeroInflated",
     "by",
     "check_law",
     "check_scores",
     "fit_law",
     "regress",
     "resolve",
-    "zero_inflated",
 ]
 
 

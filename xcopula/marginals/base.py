@@ -288,8 +288,10 @@ def _advice(bad: Array, law: Named) -> str:
     if np.isinf(bad).all():
         return "Mask them."
     if (bad == 0.0).all():
-        inner = f"'{law.name}'" if law.name.isalpha() else "..."
-        return f"`zero_inflated({inner})` gives zero a probability of its own. Or c{_WIDER[1:]}"
+        return (
+            "`marginals='auto'` takes zeros for values at or below zero. Or choose another "
+            "marginal with wider support, or mask them."
+        )
     return law.remedy
 
 

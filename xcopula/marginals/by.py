@@ -62,22 +62,19 @@ class By(Recipe):
     def _check_groups(
         self, y: Array, members: tuple[IntArray, ...], names: tuple[str, ...]
     ) -> None:
-        above = ""
-        if self.includes_lower_end:  # zeros have a law in any case
-            members, above = tuple(rows[y[rows] > 0.0] for rows in members), " above zero"
         groups = list(zip(names, members, strict=True))
         few = [f"{name} ({rows.size})" for name, rows in groups if rows.size < FEWEST]
         if not names:
             raise ValueError(f"{self.name} needs at least one group, and there is none.")
         if few:
             raise ValueError(
-                f"{self.name} needs at least {FEWEST} values{above} in each group; these have "
+                f"{self.name} needs at least {FEWEST} values in each group; these have "
                 f"fewer: {', '.join(few)}. Choose larger groups, or leave these out."
             )
         flat = [name for name, rows in groups if np.ptp(y[rows]) == 0.0]
         if flat:
             raise ValueError(
-                f"{self.name}: all values{above} of {', '.join(flat)} are the same. No law can be "
+                f"{self.name}: all values of {', '.join(flat)} are the same. No law can be "
                 "fitted to a constant: choose larger groups, or leave these out."
             )
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.tails import Array
-from xcopula.marginals.varying import Composed, Varying
+from xcopula.marginals.varying import Varying
 
 __all__ = ["Grouped", "check_codes", "rows_of_groups"]
 
@@ -133,22 +133,6 @@ class Grouped(Varying):
         for g, law, rows in self._occupied():
             own = None if weights is None else weights[rows]
             out[slices[g]] = law._pullback(method, y[rows], own)
-        return out
-
-    def tilted(self, tilt: Array) -> Self:
-        """Return the laws with log odds of their atoms that differ by ``tilt`` (n,)."""
-        laws = list(self.laws)
-        for g, law, rows in self._occupied():
-            assert isinstance(law, Composed)
-            laws[g] = law.tilted(tilt[rows])
-        return replace(self, laws=tuple(laws))
-
-    def by_tilt(self, method: str, y: npt.ArrayLike) -> Array:
-        """Evaluate the derivative by the tilt (n,) of what ``method`` is the gradient of."""
-        y, out = np.asarray(y, dtype=np.float64), np.zeros(self.size)
-        for _, law, rows in self._occupied():
-            assert isinstance(law, Composed)
-            out[rows] = law.by_tilt(method, y[rows])
         return out
 
     @property

@@ -25,8 +25,6 @@ Labels = Mapping[str, tuple[str, ...]]
 
 # Fewest values for a group, and for a regression beyond one for each coefficient.
 FEWEST = 5
-# A value that is repeated so often, and by such a share of the values, is an atom.
-_TIES, _TIED = 5, 0.1
 
 
 @dataclass(frozen=True)
@@ -60,21 +58,6 @@ class Recipe(ABC):
     def family(self) -> type[Marginal]:
         """The family of the innermost law."""
         return self.law.family if isinstance(self.law, Recipe) else self.law
-
-    @property
-    def includes_lower_end(self) -> bool:
-        """Whether zero has a probability of its own."""
-        return isinstance(self.law, Recipe) and self.law.includes_lower_end
-
-    @property
-    def atom(self) -> float | None:
-        """The value that will have a probability of its own, if there is one."""
-        return 0.0 if self.includes_lower_end else None
-
-    @property
-    def zeros_follow(self) -> bool:
-        """Whether the probability of zero follows covariates, where there are both."""
-        return isinstance(self.law, Recipe) and self.law.zeros_follow
 
     def with_family(self, family: type[Marginal]) -> Self:
         """Return the recipe with another family in the place of its own."""
@@ -119,10 +102,7 @@ class Recipe(ABC):
         """
         family = self.family
         y, table = self._check(values, covariates)
-        if self.includes_lower_end:
-            reject_outside(y, self, (0.0, np.inf), "non-negative values")
-            _check_smallest(y, self.name)
-        elif family.link == "log":
+        if family.link == "log":
             reject_outside(y, family, (0.0, np.inf), family.needs)
         return self._fit(y, table, labels or {}, residuals=False)
 
@@ -159,25 +139,6 @@ class Recipe(ABC):
 
 
 Law = Marginal | type[Marginal] | Recipe
-
-
-def _check_smallest(y: Array, name: str) -> None:
-    """Refuse values whose smallest is no zero and often repeated: an atom, but elsewhere.
-
-    Raises
-    ------
-    ValueError
-        With the value, how often it occurs, and what to do.
-    """
-    lowest = float(y.min(initial=np.inf))
-    count = int((y == lowest).sum())
-    if lowest != 0.0 and count >= max(_TIES, _TIED * y.size):
-        raise ValueError(
-            f"{name} gives zero a probability, but no value is 0, and {count} of {y.size} are "
-            f"exactly {lowest:g}, the smallest. If all of these mean '{lowest:g} or less', name "
-            f"that limit, `censored={{variable: {lowest:g}}}`, with a law that has no zeros. If "
-            f"{lowest:g} is the end of the scale, subtract it from the values first."
-        )
 
 
 def ingredient(law: object, maker: str) -> type[Marginal] | Recipe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -61,27 +61,25 @@ class Regress(Recipe):
         inner, covariates = table[:, :own], table[:, own:]
         design = standardise(covariates, self.on, self.degree)
         matrix = design.matrix(covariates)
-        # where zeros have a probability of their own, the trend is that of the others
-        used = y > 0.0 if self.includes_lower_end else np.ones(y.size, bool)
-        if used.sum() < matrix.shape[1] + FEWEST:
+        if y.size < matrix.shape[1] + FEWEST:
             raise ValueError(
                 f"{self.name} has {matrix.shape[1]} coefficients and needs at least "
-                f"{matrix.shape[1] + FEWEST} values{' above zero' * self.includes_lower_end}; "
-                f"found {used.sum()}. Use fewer covariates or a lower degree."
+                f"{matrix.shape[1] + FEWEST} values; found {y.size}. Use fewer covariates or a lower "
+                "degree."
             )
         multiplicative = self.link == "log"
-        if multiplicative and not (y[used] > 0.0).all():
+        if multiplicative and not (y > 0.0).all():
             bad = y[~(y > 0.0)]
             raise SupportError(
                 f"{self.name} takes logarithms and needs positive values: {bad.size} of {y.size} "
                 f"are not (first: {', '.join(map(str, bad[:3].tolist()))}). Choose link='identity' "
                 "with a marginal of wider support ('normal', 'gev', 't', 'parzen'), or mask them."
             )
-        working = np.log(y[used]) if multiplicative else y
+        working = np.log(y) if multiplicative else y
         # each group has a level of its own
-        key = inner[used, 0] if own else np.zeros(working.size)
+        key = inner[:, 0] if own else np.zeros(working.size)
         codes = np.unique(key, return_inverse=True)[1]
-        reduced = reduce_columns(matrix[used], working, codes)
+        reduced = reduce_columns(matrix, working, codes)
         reduced.check_rank(design.labels, self.keys[0] if own else "")
         coefficients = reduced.coefficients()
         trend = matrix @ coefficients
@@ -94,13 +92,7 @@ class Regress(Recipe):
                 f"{error} With link='log' the trend is a factor, which keeps values positive."
             ) from None
         law = Regression(base, design, coefficients, multiplicative, float(working.std()))
-        if self.zeros_follow:
-            law = replace(law, zero_slopes=np.zeros(coefficients.size))
-        if not self._is_maximum():
-            law = maximise(law, y, table)
-        elif self.zeros_follow:  # the coefficients are final, the odds of zero are not
-            law = maximise(law, y, table, held=law.trend_part)
-        return _weighed(law, base, y, table) if self.zeros_follow else law
+        return law if self._is_maximum() else maximise(law, y, table)
 
     def _is_maximum(self) -> bool:
         """Tell whether least squares, then a fit to the residuals, is the final answer.
@@ -110,23 +102,6 @@ class Regress(Recipe):
         """
         least_squares = self.law in (Normal, LogNormal) and self.link == self.law.link
         return least_squares or self.family is Parzen
-
-
-def _weighed(law: Regression, constant: Marginal, y: Array, table: Array) -> Regression:
-    """Return a law with the AIC that its odds of zero gain over those of its base.
-
-    Of independent values the zeros have a likelihood of their own, which only the odds affect.
-    """
-    dry, zeros = y == 0.0, np.zeros(y.size)
-    gain = 0.0
-    for sign, each in (
-        (1.0, law.at(table)),
-        (-1.0, constant.at(table[:, : len(constant.fields)])),
-    ):
-        log_p0 = each.log_density(zeros)
-        log_rest = np.log(-np.expm1(np.minimum(log_p0, -np.finfo(float).eps)))
-        gain += sign * float(np.where(dry, log_p0, log_rest).sum())
-    return replace(law, zero_gain=2.0 * (gain - law.coefficients.size))
 
 
 def regress(
@@ -151,9 +126,6 @@ def regress(
         "identity" adds the trend to the values; "log" multiplies them by its exponential. The
         default is "log" for families of positive values (log-normal, gamma, exponential), else
         "identity".
-
-    Where zero has a probability of its own, its log odds follow the covariates too:
-    ``zero_inflated(law, follows=False)`` keeps it one number.
 
     Returns
     -------
@@ -194,13 +166,6 @@ def regress(
         raise ValueError(
             f"Unknown link {link!r}. Choose 'identity' or 'log', or None for the law's own link."
         )
-    if isinstance(inner, Recipe) and inner.includes_lower_end:
-        if link == "identity":
-            raise ValueError(
-                "A trend that is added would move the zeros of zero_inflated(...). Leave `link` "
-                "out, or choose 'log': the trend is then a factor."
-            )
-        link = "log"
     if contains(inner, Regress):
         raise ValueError(
             "regress cannot contain another regress: two trends cannot be told apart. Name all "

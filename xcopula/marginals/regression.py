@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -12,13 +11,11 @@ import numpy.typing as npt
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.design import Design
 from xcopula.marginals.tails import Array
-from xcopula.marginals.varying import Composed, Varying
+from xcopula.marginals.varying import Varying
 
 __all__ = ["Regression", "regression_name"]
 
 _REACH = 10.0
-_REACH_OF_ODDS = 5.0
-_SD_OF_ODDS = 2.5  # of a slope of log odds, before values are seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +29,6 @@ class Regression(Varying):
     location or scale of :math:`F_0`, the law at the mean covariates, takes its place.
     :math:`\theta` joins the parameters of :math:`F_0` and :math:`\beta`.
 
-    If :math:`F_0` has a probability :math:`p_0` of zero, that may follow the same covariates:
-
-    .. math:: \operatorname{logit} p_0(x) = \operatorname{logit} p_0 + X\gamma
-
-    Then :math:`\gamma` ends :math:`\theta`. Its weak prior, normal with standard deviation 2.5,
-    keeps it finite where a covariate tells all zeros from all other values.
-
     Attributes
     ----------
     base : Marginal
@@ -51,10 +41,6 @@ class Regression(Varying):
         Standard deviation of the values (of their logarithms with a log link), for the bounds.
     rows : ndarray (n, k), optional
         The design at the rows that the law is bound to.
-    zero_slopes : ndarray (k,), optional
-        The coefficients :math:`\gamma`; None if the probability of zero is one number.
-    zero_gain : float
-        By how much they lowered the AIC of independent values: below zero they did not help.
     """
 
     base: Marginal
@@ -63,8 +49,6 @@ class Regression(Varying):
     multiplicative: bool = False
     spread: float = 1.0
     rows: Array | None = field(default=None, repr=False)
-    zero_slopes: Array | None = None
-    zero_gain: float = 0.0
 
     @property
     def inner(self) -> Marginal:
@@ -100,14 +84,6 @@ class Regression(Varying):
             raise self._unbound()
         return np.asarray(self.rows @ self.coefficients)
 
-    @cached_property
-    def _tilted(self) -> Marginal:
-        """The base law with the odds of zero that each row has."""
-        if self.zero_slopes is None or self.rows is None:
-            return self.base
-        assert isinstance(self.base, Composed)
-        return self.base.tilted(self.rows @ self.zero_slopes)
-
     def _strip(self, y: npt.ArrayLike) -> tuple[Array, Array]:
         """Return the values without their trend, and the trend."""
         trend, y = self._trend(), np.asarray(y, dtype=np.float64)
@@ -116,25 +92,24 @@ class Regression(Varying):
 
     def to_normal(self, y: npt.ArrayLike) -> Array:
         """Map values to normal scores."""
-        return self._tilted.to_normal(self._strip(y)[0])
+        return self.base.to_normal(self._strip(y)[0])
 
     def from_normal(self, z: npt.ArrayLike) -> Array:
         """Map normal scores to values."""
-        trend, rest = self._trend(), self._tilted.from_normal(z)
+        trend, rest = self._trend(), self.base.from_normal(z)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return np.asarray(np.exp(trend) * rest if self.multiplicative else trend + rest)
 
     def log_density(self, y: npt.ArrayLike) -> Array:
         """Evaluate the log density."""
         rest, trend = self._strip(y)
-        out = self._tilted.log_density(rest)
-        # an atom has a probability, whatever the units
-        return np.where(rest == self.base.atom, out, out - trend) if self.multiplicative else out
+        out = self.base.log_density(rest)
+        return out - trend if self.multiplicative else out
 
     def log_density_slope(self, y: npt.ArrayLike) -> Array:
         """Evaluate d log f / dy."""
         rest, trend = self._strip(y)
-        slope = self._tilted.log_density_slope(rest)
+        slope = self.base.log_density_slope(rest)
         return np.asarray(slope * np.exp(-trend)) if self.multiplicative else slope
 
     def to_normal_gradient(self, y: npt.ArrayLike) -> Array:
@@ -146,30 +121,24 @@ class Regression(Varying):
         return self._gradient("log_density_gradient", y)
 
     def _gradient(self, method: str, y: npt.ArrayLike) -> Array:
-        rest, rows, pulls = self._by_rows(method, y)
-        own = getattr(self._tilted, method)(rest)
-        return np.hstack([own, *(pull[:, None] * rows for pull in pulls)])
+        rest, rows, by_trend = self._by_rows(method, y)
+        return np.hstack([getattr(self.base, method)(rest), by_trend[:, None] * rows])
 
     def _pullback(self, method: str, y: npt.ArrayLike, weights: Array | None) -> Array:
-        rest, rows, pulls = self._by_rows(method, y)
-        own = self._tilted._pullback(method, rest, weights)
+        rest, rows, by_trend = self._by_rows(method, y)
         if weights is not None:
-            pulls = [weights * pull for pull in pulls]
-        return np.concatenate([own, *(pull @ rows for pull in pulls)])
+            by_trend = weights * by_trend
+        return np.concatenate([self.base._pullback(method, rest, weights), by_trend @ rows])
 
-    def _by_rows(self, method: str, y: npt.ArrayLike) -> tuple[Array, Array, list[Array]]:
-        """Return values without their trend, the design, derivatives by the trend and the odds."""
+    def _by_rows(self, method: str, y: npt.ArrayLike) -> tuple[Array, Array, Array]:
+        """Return values without their trend, the design, and derivatives by the trend."""
         rest, _ = self._strip(y)
         assert self.rows is not None
-        pulls = [self._by_trend(method, rest)]
-        if self.zero_slopes is not None:
-            assert isinstance(self._tilted, Composed)
-            pulls.append(self._tilted.by_tilt(method, rest))
-        return rest, self.rows, pulls
+        return rest, self.rows, self._by_trend(method, rest)
 
     def _by_trend(self, method: str, rest: Array) -> Array:
         """Return the derivative by the trend (n,)."""
-        base, of_density = self._tilted, method == "log_density_gradient"
+        base, of_density = self.base, method == "log_density_gradient"
         slope = base.log_density_slope(rest) if of_density else base.to_normal_slope(rest)
         if not self.multiplicative:
             return -slope
@@ -177,65 +146,39 @@ class Regression(Varying):
             # at the end of the support the slope may be infinite, but nothing moves there
             by_trend = -np.where(rest == 0.0, 0.0, slope * rest)
         if of_density:
-            by_trend -= rest != self.base.atom
+            by_trend -= 1.0
         return np.asarray(by_trend)
 
     @property
     def theta(self) -> Array:
-        """Parameters of the base law, then the coefficients, then those of the odds of zero."""
-        return np.concatenate([self.base.theta, self.coefficients, self._odds])
-
-    @property
-    def _odds(self) -> Array:
-        """The slopes of the log odds of zero, if there are any."""
-        return np.empty(0) if self.zero_slopes is None else self.zero_slopes
-
-    @property
-    def trend_part(self) -> slice:
-        """Where the coefficients of the values are in theta."""
-        start = self.base.theta.size
-        return slice(start, start + self.coefficients.size)
+        """Parameters of the base law, then the coefficients."""
+        return np.concatenate([self.base.theta, self.coefficients])
 
     def with_theta(self, theta: npt.ArrayLike) -> Self:
         """Return the law with other parameters, bound to the same rows if to any."""
         theta = np.asarray(theta, dtype=np.float64)
-        own = self.trend_part
-        return replace(
-            self,
-            base=self.base.with_theta(theta[: own.start]),
-            coefficients=theta[own],
-            zero_slopes=None if self.zero_slopes is None else theta[own.stop :],
-        )
+        start = self.base.theta.size
+        return replace(self, base=self.base.with_theta(theta[:start]), coefficients=theta[start:])
 
     @property
     def bounds(self) -> Array:
         """Bounds of the base law, then coefficients within ten spreads of the values."""
         reach = np.array([-1.0, 1.0])
         own = self.coefficients[:, None] + _REACH * self.spread * reach
-        odds = self._odds[:, None] + _REACH_OF_ODDS * reach
-        return np.concatenate([self.base.bounds, own, odds])
+        return np.concatenate([self.base.bounds, own])
 
     def log_prior(self) -> tuple[float, Array]:
-        """Evaluate the log prior of the base law and of the odds; the coefficients' is flat."""
+        """Evaluate the log prior of the base law; that of the coefficients is flat."""
         value, gradient = self.base.log_prior()
-        scaled = self._odds / _SD_OF_ODDS
-        return value - 0.5 * float(scaled @ scaled), np.concatenate(
-            [gradient, np.zeros(self.coefficients.size), -scaled / _SD_OF_ODDS]
-        )
+        return value, np.concatenate([gradient, np.zeros(self.coefficients.size)])
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Parameters of the base law, slopes per unit of a covariate, and higher coefficients.
-
-        Those of the log odds of zero are named as in "logit p0 ~ elevation".
-        """
+        """Parameters of the base law, slopes per unit of a covariate, and higher coefficients."""
         out = dict(self.base.parameters)
         for label, value in self._per_unit(self.coefficients).items():
             # a covariate named "scale"
             out[f"slope of {label}" if label in out else label] = value
-        if self.zero_slopes is not None:
-            of_odds = self._per_unit(self.zero_slopes)
-            out |= {f"logit p0 ~ {label}": value for label, value in of_odds.items()}
         return out
 
     def _per_unit(self, coefficients: Array) -> dict[str, float]:
@@ -267,7 +210,7 @@ class Regression(Varying):
     @property
     def dof(self) -> float:
         """The degrees of freedom of the base law, plus one for each coefficient."""
-        return self.base.dof + self.coefficients.size + self._odds.size
+        return self.base.dof + self.coefficients.size
 
     @property
     def tail_index(self) -> float | Array:

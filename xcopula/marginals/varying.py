@@ -53,14 +53,6 @@ class Composed(Marginal):
         """The value that has a probability of its own, if it has one in the family."""
         return self.inner.atom
 
-    def tilted(self, tilt: Array) -> Self:
-        """Return the law, bound to rows, with log odds of its atom that differ by ``tilt`` (n,)."""
-        raise NotImplementedError(f"{self.name} has no atom whose odds could differ.")
-
-    def by_tilt(self, method: str, y: npt.ArrayLike) -> Array:
-        """Evaluate the derivative by the tilt (n,) of what ``method`` is the gradient of."""
-        raise NotImplementedError(f"{self.name} has no atom whose odds could differ.")
-
     @property
     def parts(self) -> list[slice]:
         """The parts of what it is made of; parameters of its own affect all values."""

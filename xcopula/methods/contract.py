@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.marginals.base import Marginal
-from xcopula.marginals.recipe import Recipe
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Conditioned, Cost, Solver
 
@@ -99,7 +98,7 @@ class Method(ABC):
         return Cost.total([solver.cost(own, correlations) for own in self.submodels(sizes)])
 
     def check_intervals(
-        self, sample: Sample, laws: Sequence[Marginal | Recipe | None], names: Sequence[str]
+        self, sample: Sample, laws: Sequence[Marginal | None], names: Sequence[str]
     ) -> None:
         """Refuse values that are known as intervals, and laws with an atom, if it must.
 

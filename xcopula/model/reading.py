@@ -25,7 +25,7 @@ from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.origin import Label, Origin
 from xcopula.labels.rows import Rows
 from xcopula.labels.sites import sites_within
-from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression, ZeroInflated
+from xcopula.marginals import MARGINALS, Grouped, Marginal, Regression
 from xcopula.marginals.censored import Censored
 from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
@@ -62,7 +62,7 @@ CLASSES: dict[str, type] = {
         ),
         *(Globe, Grouped, InputGroup, Label, Member, Nested, Origin, ParetoTail, Process),
         *(Projection, Regression, Rule, ScoreTable, Share, Since, Student, Targets),
-        *(Truncated, Uncertainty, Variable, ZeroInflated),
+        *(Truncated, Uncertainty, Variable),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
     )

@@ -10,7 +10,7 @@ import xarray as xr
 
 from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
-from xcopula.marginals import Grouped, Marginal, Regression
+from xcopula.marginals import Marginal
 from xcopula.model.directions import find_directions, with_units
 from xcopula.solvers import MOST_EXACT, Sequential
 
@@ -88,34 +88,16 @@ def summarise(model: CopulaModel) -> str:
 
 
 def _zeros(model: CopulaModel) -> list[str]:
-    """Say of which variables zero has a probability of its own, and how many zeros there are."""
+    """Say of which variables values stand for all below them, and how many these are."""
     lines, sample = [], model.observations.sample
     for i, (name, law) in enumerate(zip(model.tasks, model.marginals, strict=True)):
         if law.atom is not None:
             values = sample.values[sample.task(i)]
             count = f"{(values == law.atom).sum():,} of {values.size:,} values"
             lines.append(
-                f"  {name} is {law.atom:g} in {count}: that has a probability of its own"
-                + _followed(law)
+                f"  {name} is {law.atom:g} in {count}: at or below it, of a marginal that goes on"
             )
     return lines
-
-
-def _followed(law: Marginal) -> str:
-    """Say what the probability of zero follows, and whether that helped."""
-    laws = law.laws if isinstance(law, Grouped) else (law,)
-    follow = [
-        each for each in laws if isinstance(each, Regression) and each.zero_slopes is not None
-    ]
-    if not follow:
-        return ""
-    names, gain = " and ".join(follow[0].design.fields), sum(each.zero_gain for each in follow)
-    if gain > 0.0:
-        return f", which follows {names} (AIC of independent values lower by {gain:.1f})"
-    return (
-        f", which follows {names}, although AIC of independent values is higher by {-gain:.1f} for "
-        "it (zero_inflated(..., follows=False) keeps it one number)"
-    )
 
 
 def _since(model: CopulaModel) -> list[str]:
@@ -235,13 +217,7 @@ def _listed(parameters: Mapping[str, float], fields: Sequence[Field]) -> str:
 
 def _per(fields: Sequence[Field]) -> dict[str, str]:
     """Return the units of slopes, by field."""
-    slopes = ("{}", "logit p0 ~ {}")
-    return {
-        slope.format(field.name): f" per {field.units}"
-        for field in fields
-        if field.units
-        for slope in slopes
-    }
+    return {field.name: f" per {field.units}" for field in fields if field.units}
 
 
 def _laws_by_group(name: str, law: Marginal, fields: Sequence[Field]) -> list[str]:
