@@ -64,8 +64,8 @@ class Regress(Recipe):
         if y.size < matrix.shape[1] + FEWEST:
             raise ValueError(
                 f"{self.name} has {matrix.shape[1]} coefficients and needs at least "
-                f"{matrix.shape[1] + FEWEST} values; found {y.size}. Use fewer covariates or a lower "
-                "degree."
+                f"{matrix.shape[1] + FEWEST} values; found {y.size}. Use fewer covariates or a "
+                "lower degree."
             )
         multiplicative = self.link == "log"
         if multiplicative and not (y > 0.0).all():
