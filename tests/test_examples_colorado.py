@@ -76,8 +76,9 @@ def test_blocks_are_squares_that_hold_a_quarter(load):
 
 def test_the_score_is_the_crps(load):
     """The mean quantile score over levels equals the integral that the library takes."""
-    import xcopula
     from xcopula.process.outcome import crps
+
+    import xcopula
 
     common = load("common")
     data = xcopula.datasets.toy(seed=0)

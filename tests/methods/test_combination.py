@@ -10,11 +10,11 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
+from xcopula.process.outcome import crps
 
 from xcopula.marginals import LogNormal, Normal
 from xcopula.methods import combination
 from xcopula.methods.combination import WEIGHTS, Combination
-from xcopula.process.outcome import crps
 
 UNIT = Normal(0.0, 1.0)
 

@@ -9,10 +9,10 @@ import pytest
 import xarray as xr
 from conftest import simulate_pair
 from scipy.special import ndtr
+from xcopula.model.components import take_heaviest
 
 import xcopula
 from xcopula.errors import CoordinateError, CostError
-from xcopula.model.components import take_heaviest
 
 K = 3
 

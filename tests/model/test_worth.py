@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 from conftest import FIXED, simulate_pair
+from xcopula.model.components import take_heaviest
 
 import xcopula
-from xcopula.model.components import take_heaviest
 from xcopula.model.conditioning import with_rows
 from xcopula.solvers import Neighbours
 

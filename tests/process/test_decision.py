@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import ndtr, owens_t
+from xcopula.process.spread import NORMAL, Student
 
 from xcopula.process.decision import Misclassification, Variance, distance_of, expected_error
-from xcopula.process.spread import NORMAL, Student
 
 DRAWS = 200_000
 

@@ -66,7 +66,7 @@ class Request:
     max_hours : float or None
     callback : callable, optional
     uncertainty : str
-        What predictions count of what the parameters do not know.
+        How parameter uncertainty enters predictions.
     other_coupling : bool
         Whether another coupling may compete for a share of the predictions.
     ticket : int

@@ -61,7 +61,6 @@ from xcopula.methods import Method
 from xcopula.methods.part import Part, given_tasks
 from xcopula.model.candidates import Candidate
 from xcopula.model.intervals import check_intervals
-from xcopula.model.uncertainty import check_room
 from xcopula.process import Sample
 from xcopula.progress.run import UNHEARD, Step
 from xcopula.solvers import Sequential, settle
@@ -113,8 +112,6 @@ def begin(observations: Observations, request: Request) -> Request:
         request.structures or 1,
     )
     run_of(request.ticket).expect(3600.0 * cost.hours)
-    if request.uncertainty == "laplace":
-        check_room(method, solver, sample)
     laws, supports = _begin_laws(observations, request, method)
     return replace(
         request,

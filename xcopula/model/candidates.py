@@ -12,9 +12,8 @@ from xcopula.kernels import TaskKernel
 from xcopula.kernels.covariance import InputGroup
 from xcopula.marginals import Marginal
 from xcopula.model.extremes import EXTREME_SCORE
-from xcopula.process import Process
 
-__all__ = ["Candidate", "Share", "Trial"]
+__all__ = ["Candidate", "Trial"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -86,23 +85,3 @@ class Trial(NamedTuple):
     crps: float
     log_score: float = float("nan")
     weight: float = float("nan")
-
-
-@dataclass(frozen=True)
-class Share:
-    """A process of all variables that has a share of a model's predictions.
-
-    Attributes
-    ----------
-    process : Process
-    theta : ndarray (p,)
-        Its fitted parameters.
-    prepared : ndarray (p,)
-        Those for which what the method makes of the data is made.
-    weight : float
-    """
-
-    process: Process
-    theta: FloatArray
-    prepared: FloatArray
-    weight: float

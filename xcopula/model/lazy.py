@@ -38,10 +38,6 @@ class LazyModel(Predicting):
         None if the size of the data will decide.
     node : dask Delayed
         The model to be.
-    uncertainty : str
-        What its predictions will count of what the parameters do not know.
-    shared : bool
-        Whether candidates may share its predictions, as something is left to choose.
     numbers : tuple of bool
         Whether values of each variable are surely numbers, none of them an interval or an atom.
     """
@@ -51,16 +47,7 @@ class LazyModel(Predicting):
     method: Method
     solver: Solver | None
     node: Any
-    uncertainty: str = "plugin"
-    shared: bool = False
     numbers: tuple[bool, ...] = ()
-
-    @property
-    def mixture(self) -> tuple[int | None, bool]:
-        """Number of components, None if not known yet; whether it is one with normal errors."""
-        if self.shared:
-            return None, False
-        return 1 if self.uncertainty in ("plugin", "t") else None, self.uncertainty == "plugin"
 
     @property
     def size(self) -> int:

@@ -20,8 +20,8 @@ class Event:
         "fit" or "predict": the whole. Steps of a fit: "law" and "kernel" (a candidate for one
         variable alone), "structures" (a second structure for it), "directions" (whether its ranges
         differ by direction), "pair" (the primary with one secondary), "together" (all variables),
-        "rival" (another candidate of the whole model), "uncertainty" (of the parameters). Of a
-        prediction: "condition" (on the data), "cells". And "compile".
+        "rival" (another candidate of the whole model). Of a prediction: "condition" (on the data),
+        "cells". And "compile".
     state : {"begin", "go", "end", "stop"}
         It began; it goes on (an iteration, or more cells); it ended; it ended by an exception.
     names : tuple of str
@@ -105,7 +105,6 @@ _DESCRIBED: dict[str, Callable[[Event], str]] = {
     "pair": lambda e: _step(e, " with ".join(e.names)),
     "together": lambda e: _step(e, f"{', '.join(e.names)} together" if e.names[1:] else e.names[0]),
     "rival": lambda e: _step(e, f"law {e.label} of {e.names[0]} in the whole model"),
-    "uncertainty": lambda e: _step(e, f"what parameters do not know, {e.label}"),
     "condition": lambda e: f"predict {e.names[0]}: condition on the data",
     "cells": lambda e: f"predict {e.names[0]}: {e.label}, {e._count()} cells",
     "compile": lambda e: f"compiling {e.label} for its first use",
