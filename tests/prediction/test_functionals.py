@@ -225,7 +225,7 @@ class TestClosedForm:
         found = model.posterior(grid).area_mean(areas, n=400, seed=7)
         y, x = (a.ravel() for a in np.meshgrid(axis, axis, indexing="ij"))
         cells = to_targets(model.predictor.coordinates, model.predictor.sites, [x, y])
-        joint = model.predictor.components[0].joint
+        joint = model.predictor.process.joint
         mean, rows = joint.whiten(cells)
         covariance = joint.prior(cells, cells) - rows @ rows.T
         np.fill_diagonal(covariance, joint.moments(cells).variance)  # with a nugget of their own
@@ -248,7 +248,7 @@ class TestClosedForm:
 def heavy(sites):
     """A model whose law, of values that are not sure to be normal scores, has a heavy tail."""
     extreme = sites.assign(metal=(sites["metal"] ** 6).assign_attrs(units="mg kg-1"))
-    return xcopula.fit(extreme, "metal", marginals="gev", **FIXED | {"uncertainty": "t"})
+    return xcopula.fit(extreme, "metal", marginals="gev", **FIXED | {"uncertainty": "inflated"})
 
 
 class TestNoMean:
