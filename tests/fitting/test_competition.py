@@ -1,4 +1,4 @@
-"""Candidates of the whole model compete by left-out values and share the prediction."""
+"""Candidates of the whole model compete by left-out values."""
 
 from __future__ import annotations
 
@@ -65,33 +65,12 @@ def _dataset(model):
     return xr.Dataset({"metal": ("site", sample.values)}, {"x": ("site", x), "y": ("site", y)})
 
 
-def test_a_prediction_is_the_mixture_of_those_that_share(model):
-    """Its distribution is the weighted sum of theirs."""
-    assert model.others, "one candidate: the test proves nothing"
-    target = _dataset(model).isel(site=slice(5)).drop_vars("metal")
-    target = target.assign_coords(x=target["x"] + 0.01)
-    limit = float(np.median(model.observations.sample.values))
-    mixed = model.posterior(target).exceedance(limit)
-    weights = [1.0 - sum(o.weight for o in model.others), *(o.weight for o in model.others)]
-    own = [(model.process, model.theta, model.prepared)]
-    own += [(o.process, o.theta, o.prepared) for o in model.others]
-    total = 0.0
-    for weight, (process, theta, prepared) in zip(weights, own, strict=True):
-        single = replace(
-            model, process=process, theta=theta, prepared=prepared, others=(), uncertainty=None
-        )
-        total = total + weight * single.posterior(target).exceedance(limit).values
-    np.testing.assert_allclose(mixed.values, total, atol=1e-10)
-    assert sum(weights) == pytest.approx(1.0)
-
-
 def test_with_neighbours_one_is_picked(sites):
-    """Values are many there, and a mixture would cost its components."""
+    """By the score of left-out values."""
     model = xcopula.fit(sites, "metal", **OPEN | {"marginals": "auto", "solver": "neighbours"})
     assert len(model.trials) > 1, "one candidate: the test proves nothing"
     assert [t.weight for t in model.trials] == [1.0] + [0.0] * (len(model.trials) - 1)
     assert name_of(model.process) == model.trials[0].name
-    assert model.others == ()
 
 
 class TestPicked:
@@ -133,7 +112,6 @@ def test_a_rival_that_cannot_be_fitted_is_none(sites, monkeypatch):
     monkeypatch.setattr(Together, "fit", fit)
     model = xcopula.fit(sites, "metal", **OPEN)
     assert model.trials == ()
-    assert model.others == ()
 
 
 def test_without_rivals_nothing_is_done(monkeypatch):
@@ -201,67 +179,3 @@ def test_the_aic_counts_all_parameters(sites, monkeypatch):
     }
     np.testing.assert_allclose(sorted(seen[0]), sorted(sizes.values()))
     assert best.weight == model.trials[0].weight
-
-
-def test_shares_are_kept_by_files(model, tmp_path):
-    import xarray as xr
-
-    model.save(tmp_path / "model.nc")
-    again = xcopula.load(tmp_path / "model.nc")
-    target = _dataset(model).drop_vars("metal")
-    xr.testing.assert_identical(again.predict(target), model.predict(target))
-    assert [o.weight for o in again.others] == [o.weight for o in model.others]
-    assert again.trials == model.trials
-
-
-def test_new_data_that_one_candidate_forbids_end_its_share(sites):
-    """A law of positive values has no share once a value is negative; the others go on."""
-    model = xcopula.fit(sites, "metal", **OPEN | {"marginals": "normal"})
-    assert model.others, "one candidate: the test proves nothing"
-    positive = xcopula.marginals.LogNormal(0.0, 1.0)
-    process = replace(model.others[0].process, marginals=(positive,))
-    forbidden = replace(model.others[0], process=process)
-    model = replace(model, others=(forbidden, *model.others[1:])).with_uncertainty("plugin")
-    new = sites[["metal"]].isel(site=slice(1)) * 0.0 - 0.1
-    new = new.assign_coords(x=new["x"] + 0.013)
-    again = model.condition(new)
-    assert len(again.others) == len(model.others) - 1
-    found = again.with_uncertainty("plugin").predict(sites[["metal"]].isel(site=slice(5)))
-    assert np.isfinite(found["metal"].values).all()
-
-
-@pytest.mark.parametrize("uncertainty", ["plugin", "t"])
-def test_a_lazy_fit_predicts_by_all_that_share(sites, grid, uncertainty):
-    """How many they will be is not known before it runs."""
-    options = OPEN | {"uncertainty": uncertainty}
-    eager = xcopula.fit(sites, "metal", **options)
-    lazy = xcopula.fit(sites, "metal", compute=False, **options)
-    assert eager.others, "one candidate: the test proves nothing"
-    assert lazy.mixture == (None, False)
-    given = options | {"kernels": "matern32"}
-    assert xcopula.fit(sites, "metal", compute=False, **given).mixture[0] == 1
-    np.testing.assert_allclose(
-        lazy.predict(grid)["metal"].compute().values, eager.predict(grid)["metal"].values
-    )
-
-
-def test_a_file_keeps_a_share_with_directions_of_its_own(model, tmp_path):
-    """What was chosen may have directions and a candidate none, or the reverse."""
-    other = model.others[0]
-    covariance = other.process.covariance
-    group = replace(covariance.groups[0], directions=((1.0, 0.0), (0.0, 1.0)))
-    turned = replace(covariance, groups=(group,))
-    theta = np.zeros(turned.size)
-    for name in ("length", "logit", "correlation", "noise_correlation"):
-        turned.part(theta, name)[:] = covariance.part(other.theta[: covariance.size], name)
-    turned.part(theta, "scaling")[:] = 0.3
-    process = replace(other.process, covariance=turned)
-    theta = np.concatenate([theta, other.theta[covariance.size :]])
-    share = replace(other, process=process, theta=theta, prepared=theta)
-    mixed = replace(model, others=(share, *model.others[1:])).with_uncertainty("plugin")
-    target = _dataset(model).drop_vars("metal")
-    mixed.save(tmp_path / "model.nc")
-    again = xcopula.load(tmp_path / "model.nc")
-    np.testing.assert_array_equal(
-        again.predict(target)["metal"].values, mixed.predict(target)["metal"].values
-    )
