@@ -447,7 +447,6 @@ CASES = [
     "projection",
     "other data",
     "inflated errors",
-    "draws",
 ]
 every = pytest.mark.parametrize("case", CASES)
 
