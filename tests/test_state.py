@@ -122,7 +122,6 @@ WITHOUT_STATE = {
     "xcopula.prediction.blocks.Query": "what is asked of a target",
     "xcopula.prediction.lattice.Lattice": "the cells of a block, as a product",
     "xcopula.prediction.simulation.Realizations": "draws at the data, made anew of a seed",
-    "xcopula.prediction.simulation._Some": "those of one component, while cells are drawn",
     "xcopula.process.paths.Waves": "one realization, made anew of a seed",
     "xcopula.process.paths.Prior": "what draws need of a covariance at its parameters",
     "xcopula.process.paths._Structure": "a structure of it",

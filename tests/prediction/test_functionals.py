@@ -247,9 +247,12 @@ class TestClosedForm:
 @pytest.fixture(scope="module")
 def heavy(sites):
     """A model whose law, of values that are not sure to be normal scores, has a heavy tail."""
-    extreme = sites.assign(metal=(sites["metal"] ** 6).assign_attrs(units="mg kg-1"))
-    extreme = extreme.isel(site=slice(0, 12))
-    return xcopula.fit(extreme, "metal", marginals="gev", **FIXED | {"uncertainty": "inflated"})
+    extreme = sites.assign(metal=(sites["metal"] ** 8).assign_attrs(units="mg kg-1"))
+    options = FIXED | {"uncertainty": "inflated"}
+    model = xcopula.fit(extreme.isel(site=slice(0, 20)), "metal", marginals="gev", **options)
+    theta = model.theta.copy()
+    theta[0] -= 0.5  # a shorter range: more cells are far from all sites
+    return dataclasses.replace(model, theta=theta)
 
 
 class TestNoMean:
