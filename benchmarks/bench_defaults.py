@@ -29,8 +29,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import xarray as xr
-from bench_choices import LEAST_LOG_DENSITY, Row, gather, means, paired, to_text
-from rules_of_choice import KINDS, World, world
+from plane_worlds import (
+    KINDS,
+    LEAST_LOG_DENSITY,
+    Row,
+    World,
+    gather,
+    means,
+    paired,
+    to_text,
+    world,
+)
 
 import xcopula
 from xcopula import CopulaModel, regress
@@ -109,7 +118,6 @@ def score(model: CopulaModel, tests: xr.Dataset) -> Row:
         "crps": crps.mean(),
         "log_score": np.maximum(log_density, LEAST_LOG_DENSITY).mean(),
         "coverage": (np.abs(level - 0.5) <= 0.45).mean(),
-        "components": len(model.components),
     }
 
 

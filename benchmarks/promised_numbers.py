@@ -11,7 +11,7 @@ from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import lower, scaled_inputs
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import MARGINALS, Normal, Parzen
-from xcopula.process import Process, Sample, outcome
+from xcopula.process import Predictive, Process, Sample
 from xcopula.solvers import Exact
 
 
@@ -64,7 +64,7 @@ def crps() -> float:
         + 2.0 * np.exp(-0.5 * y**2) / np.sqrt(2.0 * np.pi)
         - 1.0 / np.sqrt(np.pi)
     )
-    found = outcome.crps(np.zeros(y.size), np.ones(y.size), Normal(0.0, 1.0), y)
+    found = Predictive(np.zeros(y.size), np.ones(y.size), Normal(0.0, 1.0)).crps(y)
     return float(np.abs(found / closed - 1.0).max())
 
 
@@ -75,9 +75,9 @@ def inverse(count: int) -> float:
     for law in MARGINALS.values():
         fitted = law.fit(rng.lognormal(size=200))
         for mean, std in ((0.0, 1.0), (-2.0, 0.3), (2.0, 1.5)):
-            at = np.full(1, mean), np.full(1, std), fitted
-            found = np.array([outcome.quantile(*at, level)[0] for level in levels])
-            back = np.array([outcome.cdf(*at, value)[0] for value in found])
+            predicted = Predictive(np.full(1, mean), np.full(1, std), fitted)
+            found = np.array([predicted.quantile(level)[0] for level in levels])
+            back = np.array([predicted.cdf(value)[0] for value in found])
             worst = max(worst, largest(back, levels), np.inf if np.diff(found).min() < 0 else 0.0)
     return worst
 

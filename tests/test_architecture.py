@@ -51,7 +51,6 @@ TESTED_BY = {
     "solvers/strata.py": "solvers/test_graph.py",
     "solvers/terms.py": "solvers/test_neighbours.py",
     "model/candidates.py": "model/test_record.py",
-    "model/components.py": "model/test_uncertainty.py",
     "model/extremes.py": "model/test_record.py",
     "model/planning.py": "model/test_design.py",
     "model/running.py": "fitting/test_interruption.py",
@@ -259,7 +258,6 @@ def test_the_primary_is_not_hard_coded_in_the_labels_of_a_result():
     allowed = {
         "model/summary.py",  # its title names the primary
         "model/lazy.py",  # so does its repr
-        "model/uncertainty.py",  # how sure parameters are is told by the primary's values
         "prediction/posterior.py",  # secondaries inform the primary
     }
     for path in FILES:

@@ -18,11 +18,6 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_promises.py", [], "any chunks of a grid"),
         ("bench_units.py", [], "a secondary alone rescaled"),
         ("bench_calibration.py", [], "laws and kernels chosen"),
-        ("bench_coverage.py", [], "| 35 | 2 | given | 2 |"),
-        ("bench_coverage.py", ["--only", "cost"], "x plugin"),
-        ("bench_coverage.py", ["--only", "stations"], "whole stations"),
-        ("bench_choices.py", ["rules"], "| stacking towards Akaike | 2 |"),
-        ("bench_choices.py", ["fits"], "| all | both open | structures open | 1 |"),
         ("bench_million.py", ["reading"], "stations x days"),
         ("bench_neighbours.py", ["effects"], "nats lost"),
         ("bench_scale.py", ["cells"], "variables: 3"),
@@ -34,8 +29,8 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_draws.py", ["stream"], "two workers against one"),
     ],
     ids=[
-        *("promises", "units", "calibration", "coverage", "mixtures", "stations"),
-        *("rules", "fits", "million", "effects", "cells", "intervals", "limits", "defaults"),
+        *("promises", "units", "calibration"),
+        *("million", "effects", "cells", "intervals", "limits", "defaults"),
         *("draws", "draws of peers", "draws on workers"),
     ],
 )

@@ -77,7 +77,7 @@ def test_blocks_are_squares_that_hold_a_quarter(load):
 def test_the_score_is_the_crps(load):
     """The mean quantile score over levels equals the integral that the library takes."""
     import xcopula
-    from xcopula.process.outcome import crps
+    from xcopula.process import Predictive
 
     common = load("common")
     data = xcopula.datasets.toy(seed=0)
@@ -86,7 +86,8 @@ def test_the_score_is_the_crps(load):
     tests = data.dropna(next(iter(data["primary"].dims)), subset=["primary"])
     latent = model.posterior(tests, of="signal").latent
     truth = tests["primary"].values
-    exact = crps(latent["mean"].values, latent["std"].values, model.marginals[0], truth).mean()
+    moments = latent["mean"].values, latent["std"].values
+    exact = Predictive(*moments, model.marginals[0]).crps(truth).mean()
 
     class Signal:
         """The model, asked for its signal: at its own sites an observation is known."""

@@ -313,7 +313,7 @@ def data():
     )
 
 
-@pytest.fixture(scope="module", params=["plugin", "t", "laplace"])
+@pytest.fixture(scope="module", params=["plugin", "inflated"])
 def model(request, data):
     """Fit both with the smallest 30 % below a limit."""
     options = {"marginals": {"a": "lognormal", "b": "gamma"}, "kernels": "matern32"}

@@ -17,7 +17,7 @@ from xcopula.kernels.covariance import _LOGIT_BOUNDS
 from xcopula.labels.observations import observe
 from xcopula.marginals import MARGINALS
 from xcopula.methods import Full, Transductive
-from xcopula.process import Sample, outcome
+from xcopula.process import Predictive, Sample
 
 FEW = settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -153,14 +153,12 @@ class TestOutcomes:
         """Quantiles rise with their level, and the CDF takes them back to it."""
         values = np.random.default_rng(seed).lognormal(size=60)
         fitted = MARGINALS[law].fit(values)
-        found = [
-            outcome.quantile(np.array([mean]), np.array([std]), fitted, level)[0]
-            for level in sorted(levels)
-        ]
+        predicted = Predictive(np.array([mean]), np.array([std]), fitted)
+        found = [predicted.quantile(level)[0] for level in sorted(levels)]
         assert (np.diff(found) >= 0.0).all()
-        back = [outcome.cdf(np.array([mean]), np.array([std]), fitted, value)[0] for value in found]
+        back = [predicted.cdf(value)[0] for value in found]
         np.testing.assert_allclose(back, sorted(levels), rtol=1e-6, atol=1e-9)
-        over = outcome.exceedance(np.array([mean]), np.array([std]), fitted, found[0])[0]
+        over = predicted.exceedance(found[0])[0]
         assert over + back[0] == pytest.approx(1.0, abs=1e-12)
 
 

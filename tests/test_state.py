@@ -109,8 +109,6 @@ WITHOUT_STATE = {
     "xcopula.model.design._Candidates": "sites while some of them are chosen",
     "xcopula.model.design._World": "what a model knows while sites are chosen",
     "xcopula.model.worth._Map": "a prediction of some cells, with or without some data",
-    "xcopula.process.spread.Spread": "a law of errors, made again of two numbers",
-    "xcopula.model.laplace.Draws": "draws of parameters: the members of a mixture repeat them",
     "xcopula.solvers.cost.Cost": "an estimate",
     "xcopula.solvers.densities.Densities": "one evaluation, term by term",
     "xcopula.solvers.graph.Graph": "neighbours, which are found again",
@@ -124,7 +122,6 @@ WITHOUT_STATE = {
     "xcopula.prediction.blocks.Query": "what is asked of a target",
     "xcopula.prediction.lattice.Lattice": "the cells of a block, as a product",
     "xcopula.prediction.simulation.Realizations": "draws at the data, made anew of a seed",
-    "xcopula.prediction.simulation._Some": "those of one component, while cells are drawn",
     "xcopula.process.paths.Waves": "one realization, made anew of a seed",
     "xcopula.process.paths.Prior": "what draws need of a covariance at its parameters",
     "xcopula.process.paths._Structure": "a structure of it",
@@ -404,8 +401,7 @@ def make(request, sites, grid, sloped, sloped_grid, trio):
         "other data": lambda: Case(
             fit_by("full").with_only(sloped.isel(site=slice(0, 50))), sloped_grid
         ),
-        "errors of Student": lambda: several(Transductive(), uncertainty="t"),
-        "draws": lambda: single(sides, side, marginals="parzen", uncertainty="laplace"),
+        "inflated errors": lambda: several(Transductive(), uncertainty="inflated"),
     }
     return functools.cache(lambda name: cases[name]()), cases
 
@@ -449,8 +445,7 @@ CASES = [
     "height",
     "projection",
     "other data",
-    "errors of Student",
-    "draws",
+    "inflated errors",
 ]
 every = pytest.mark.parametrize("case", CASES)
 
@@ -501,11 +496,11 @@ class TestModels:
         for task, nugget in itertools.product(range(len(model.tasks)), (True, False)):
             expected = model.predictor.latent(numbers, task, nugget)
             np.testing.assert_array_equal(again.latent(numbers, task, nugget), expected)
-        for there, here in zip(again.components, model.components, strict=True):
-            left, right = there.conditioned.leave_one_out(), here.conditioned.leave_one_out()
-            np.testing.assert_array_equal(left.mean, right.mean)
-            np.testing.assert_array_equal(left.variance, right.variance)
-            assert there.conditioned.describe() == here.conditioned.describe()
+        there, here = again.process.conditioned, model.conditioned
+        left, right = there.leave_one_out(), here.leave_one_out()
+        np.testing.assert_array_equal(left.mean, right.mean)
+        np.testing.assert_array_equal(left.variance, right.variance)
+        assert there.describe() == here.describe()
 
     def test_every_class_that_holds_state_is_met(self, make):
         """Each frozen dataclass of the package is in a model, or listed with a reason."""

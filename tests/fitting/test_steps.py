@@ -223,7 +223,7 @@ class TestTogether:
     def test_sub_models_stay_coherent_after_the_polish(self, start, polished):
         """All sub-models share the primary's parameters, so no secondary takes precision away."""
         observations, request, tables = start
-        model = FIT._assemble(observations, request, tables, polished)
+        model = FIT._record(observations, request, tables, polished)
         targets = np.random.default_rng(0).uniform(-0.5, 0.5, size=(2, 60))
         assert (model.conditioned.information(Targets.nowhere(targets)) >= 0.0).all()
 
@@ -284,7 +284,7 @@ class TestTogether:
         fitted = steps.fit_together(observations, request, tables)
         assert len(fitted.trials) > 1, "one candidate: the test proves nothing"
         assert name_of(fitted.process) == fitted.trials[0].name
-        model = replace(FIT._assemble(observations, request, tables, fitted), others=())
+        model = FIT._record(observations, request, tables, fitted)
         model = model.with_uncertainty("plugin")
         found = together.Together(observations.sample, request, settled=True)
         where = found.to_leave_out(fitted)
@@ -340,8 +340,7 @@ class TestNothingLabelled:
             pairs = [steps.fit_pair(observations, request, tables, i) for i in (1, 2)]
         fitted = steps.fit_together(observations, request, tables, pairs)
         assert made == {}
-        FIT._assemble(observations, request, tables, fitted)
-        # As fitted; more to count what its parameters do not know.
+        FIT._record(observations, request, tables, fitted)
         assert set(made) == {"CopulaModel"}
 
     @pytest.mark.parametrize("method", ["transductive", "full"])
@@ -350,8 +349,7 @@ class TestNothingLabelled:
         options = {"marginals": {"Ni": "lognormal", "Zn": "lognormal"}, "coupling": "icm"}
         model = xcopula.fit(metals, "Cd", SECONDARIES, method=method, **QUICK | options)
         assert len(model.trials) > 1
-        # As fitted, with its uncertainty, and those that share the prediction.
-        assert made["CopulaModel"] <= 2 + len(model.others)
+        assert made["CopulaModel"] == 1
 
 
 def test_a_fit_that_is_too_large_ends_at_the_beginning(metals):
@@ -420,8 +418,8 @@ def test_the_sample_is_prepared_once(metals, monkeypatch, method):
     assert len(calls) == 1
     model.loo()
     model.objective(model.theta)
-    # The model makes its own once, and those that share its predictions do.
-    assert len(calls) == 2 + len(model.others)
+    # The model makes its own once.
+    assert len(calls) == 2
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from scipy import optimize, stats
 from xcopula.marginals import LogNormal, Normal
 from xcopula.methods import combination
 from xcopula.methods.combination import WEIGHTS, Combination
-from xcopula.process.outcome import crps
+from xcopula.process import Predictive
 
 UNIT = Normal(0.0, 1.0)
 
@@ -342,7 +342,7 @@ class TestChoice:
         for kind in ("calibrated", "stacked", "report"):
             chosen = calibrate(kind, law, values, mean, variance, rest)
             moments = combine(chosen, mean, variance, rest)
-            expected = crps(moments.mean, np.sqrt(moments.variance), law, values).mean()
+            expected = Predictive.of(moments, law).crps(values).mean()
             assert found.crps[kind] == pytest.approx(expected, rel=1e-12)
             density = -0.5 * ((truth - moments.mean) ** 2 / moments.variance
                               + np.log(2.0 * np.pi * moments.variance))  # fmt: skip

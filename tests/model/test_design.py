@@ -12,7 +12,6 @@ from scipy.special import ndtr
 
 import xcopula
 from xcopula.errors import CoordinateError, CostError
-from xcopula.model.components import take_heaviest
 
 K = 3
 
@@ -113,21 +112,18 @@ class TestVariance:
         want, found = (m.design(candidates, K, grid) for m in (fitted, local))
         xr.testing.assert_allclose(found, want, rtol=1e-6)
 
-    @pytest.mark.parametrize("kind", ["t", "laplace"])
-    def test_uncertain_parameters(self, model, candidates, grid, kind):
-        """Student's errors are wider all over; of a mixture the heaviest component counts."""
-        unsure = model.with_uncertainty(kind)
-        found = unsure.design(candidates, K, grid)
-        if kind == "t":
-            want = unsure.posterior(grid).latent["std"] ** 2
-            factor = take_heaviest(unsure).spread(0).std ** 2
-            plain = model.design(candidates, K, grid)["variance_after"]
-            np.testing.assert_allclose(found["variance_after"], factor * plain, rtol=1e-10)
-        else:
-            heaviest = take_heaviest(unsure).origin.theta
-            alone = dataclasses.replace(model, theta=heaviest, uncertainty=None, others=())
-            want = alone.posterior(grid).latent["std"] ** 2
+    @pytest.mark.parametrize("measure", ["metal", "proxy"])
+    def test_inflated_errors(self, model, candidates, grid, measure):
+        """Variances before and after are those of the plug-in model times the factor squared."""
+        inflated = model.with_uncertainty("inflated")
+        some = candidates if measure == "metal" else grid.isel(x=slice(1, 4))
+        plain, found = (m.design(some, 3, grid, measure=measure) for m in (model, inflated))
+        factor = inflated.uncertainty.factor(0) ** 2
+        for name in ("variance_before", "variance_after", "criterion"):
+            np.testing.assert_allclose(found[name], factor * plain[name], rtol=1e-9)
+        want = inflated.posterior(grid).latent["std"] ** 2
         np.testing.assert_allclose(found["variance_before"], want, rtol=1e-10)
+        np.testing.assert_array_equal(found["candidate"], plain["candidate"])
 
     def test_every_method(self, fit_by, candidates, sloped_grid):
         """The joint process is the same for all of them, but for their parameters."""
@@ -164,8 +160,8 @@ class TestMisclassification:
         assert float(found["criterion"][0]) == pytest.approx(np.mean(wrong), abs=2e-4)
 
     def test_before_is_that_of_the_posterior(self, model, candidates, grid):
-        """Also of Student's errors, and where the threshold is a field with gaps."""
-        unsure = model.with_uncertainty("t")
+        """Also of inflated errors, and where the threshold is a field with gaps."""
+        unsure = model.with_uncertainty("inflated")
         limit = xr.where(grid["x"] < 1.0, np.nan, 1.0 + 0.2 * grid["x"]).assign_attrs(
             units="mg kg-1"
         )

@@ -39,4 +39,4 @@ def test_names_travel():
 def test_a_model_has_them(model):
     assert model.marginals["proxy"] == model.marginals[1]
     assert model.marginals.names == model.tasks
-    assert type(model.predictor.components[0].laws) is tuple
+    assert type(model.predictor.process.laws) is tuple

@@ -451,4 +451,4 @@ class TestKeys:
             for seed in ("1", "2")
         }
         assert len(found) == 1
-        assert found.pop().startswith("_assemble-")
+        assert found.pop().startswith("_record-")

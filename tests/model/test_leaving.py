@@ -1,8 +1,6 @@
-"""Observations predicted from all others, by mixtures too."""
+"""Observations predicted from all others."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import numpy as np
 import pytest
@@ -12,30 +10,7 @@ import xcopula
 from xcopula.model.leaving import predict_left_out
 
 
-class TestMixture:
-    def test_is_that_of_its_components(self, model):
-        """Each leaves out at its own parameters."""
-        drawn = model.with_uncertainty("laplace")
-        (member,) = drawn.uncertainty.members
-        each = [dataclasses.replace(model, theta=t).loo()["pit"].values for t in member.thetas]
-        found = drawn.loo()
-        np.testing.assert_allclose(found["pit"], member.weights @ np.stack(each), rtol=1e-10)
-        inside = (found["observed"] > found["lower"]) & (found["observed"] < found["upper"])
-        assert 0.7 < float(inside.mean()) <= 1.0
-        assert (found["crps"] > 0.0).all()
-
-    def test_with_a_buffer(self, model):
-        """All that is near is left out of each component."""
-        drawn = model.with_uncertainty("laplace")
-        near, far = drawn.loo(most=6), drawn.loo(most=6, buffer=1.0)
-        assert float(far["std"].mean()) > float(near["std"].mean())
-
-    def test_student(self, model):
-        """Wider, at the same medians."""
-        plain, widened = model.loo("proxy"), model.with_uncertainty("t").loo("proxy")
-        np.testing.assert_array_equal(plain["median"], widened["median"])
-        assert (widened["upper"] > plain["upper"]).all()
-
+class TestRows:
     def test_some_rows(self, model):
         """By their numbers."""
         rows = np.array([3, 17])

@@ -15,15 +15,12 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
-from data.make_schema import describe
 from test_state import Logistic, RationalQuadratic
 
 import xcopula
 from xcopula.errors import ModelFormatError
-from xcopula.model.conditioning import with_rows
 from xcopula.solvers import Neighbours
 
-DATA = Path(__file__).parents[1] / "data"
 QUICK = {"marginals": "normal", "kernels": "matern32", "restarts": 0}
 
 both = pytest.mark.parametrize("ending", [".nc", ".zarr"])
@@ -151,50 +148,6 @@ def test_in_a_new_process_without_the_data(triple, grid, tmp_path):
     assert done.returncode == 0, done.stderr
     with xr.open_dataset(tmp_path / "out.nc") as found:
         np.testing.assert_array_equal(found["metal"].values, expected["metal"].values)
-
-
-@pytest.mark.parametrize(("schema", "rtol"), [(1, 1e-10), (2, 1e-6)])
-def test_a_file_of_an_earlier_schema(schema, rtol):
-    """It is read for ever after, and predicts what it did; stand-ins settle to a tolerance."""
-    model = xcopula.load(DATA / f"schema-{schema}.nc")
-    expected = json.loads((DATA / f"schema-{schema}.json").read_text())
-    found = describe(model)
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, rtol=rtol, atol=0.0)
-    assert model.variables[0].attrs["long_name"] == "cadmium concentration in topsoil"
-
-
-def test_what_schema_2_has():
-    """Limits, replicates, and a probability of zero that follows a coordinate."""
-    model = xcopula.load(DATA / "schema-2.nc")
-    lower, upper = model.observations.sample.limits_of(0)
-    assert 5 < (lower < upper).sum() < 50
-    assert model.observations.specimens is not None
-    law = model.marginals["Ni"]
-    assert (law.atom, law.name) == (0.0, "zero-inflated gamma ~ y")
-    assert law.zero_slopes is not None
-    assert "Ni is 0 in" in model.summary()
-    known = np.isfinite(lower)
-    places = {"x": ("site", [2.01]), "y": ("site", [2.03])}
-    more = model.condition(xr.Dataset({"Cd": ("site", [1.0])}, places))
-    np.testing.assert_array_equal(
-        np.isfinite(more.observations.sample.limits_of(0)[0]), [*known, True]
-    )
-
-
-def test_a_file_of_schema_1_with_new_data():
-    """It does not say where its values stood: results stand on `observation`, all of them."""
-    model = xcopula.load(DATA / "schema-1.nc")
-    assert model.observations.origins == ()
-    known = model.observations.sample.sizes[0]
-    places = {"x": ("site", [2.01, 3.02]), "y": ("site", [2.03, 3.04])}
-    more = model.condition(xr.Dataset({"Cd": ("site", [1.0, 2.0])}, places))
-    assert more.observations.origins == ()
-    assert more.loo()["crps"].sizes == {"observation": known + 2}
-    some = with_rows(model, np.arange(0, model.observations.sample.size, 2))
-    assert some.observations.origins == ()
-    assert some.loo()["crps"].sizes == {"observation": (known + 1) // 2}
 
 
 class TestArguments:

@@ -18,8 +18,6 @@ from xcopula.errors import ModelFormatError
 from xcopula.methods import Full
 from xcopula.model.reading import CLASSES, from_tree
 from xcopula.model.tree import seal, to_tree
-from xcopula.model.uncertainty import Uncertainty
-from xcopula.process import Student
 from xcopula.solvers import Exact
 
 QUICK = {"method": "full", "marginals": "normal", "kernels": "matern32", "restarts": 0}
@@ -54,7 +52,7 @@ class TestClasses:
             *("Axis", "Candidate", "CoKriging", "Committee", "CoordinateGroup"),
             *("CoordinateSystem", "Covariance", "Cycle", "Design", "Exact", "Exponential"),
             *("Field", "Full", "GEV", "Gamma", "Globe", "Grouped", "InputGroup", "Label"),
-            *("LogNormal", "Matern", "Member", "Neighbours", "Nested", "Normal", "Origin"),
+            *("LogNormal", "Matern", "Neighbours", "Nested", "Normal", "Origin"),
             *(
                 "ParetoTail",
                 "Parzen",
@@ -63,12 +61,10 @@ class TestClasses:
                 "Regression",
                 "Rule",
                 "ScoreTable",
-                "Share",
                 "Since",
                 "Sparse",
             ),
-            *("SquaredExponential", "Student"),
-            *("StudentT", "Targets", "Transductive", "Trial", "Truncated"),
+            *("SquaredExponential", "StudentT", "Targets", "Transductive", "Trial", "Truncated"),
             *("Uncertainty", "Variable", "ZeroInflated"),
         ]
 
@@ -336,9 +332,9 @@ class TestSchema:
     def test_a_newer_one(self, model):
         """Says which version wrote it."""
         tree = to_tree(model)
-        tree.attrs |= {"schema": 3, "xcopula_version": "9.9"}
+        tree.attrs |= {"schema": 2, "xcopula_version": "9.9"}
         with pytest.raises(
-            ModelFormatError, match=r"schema 3, .* up to 2.* written by xcopula 9\.9"
+            ModelFormatError, match=r"schema 2, .* up to 1.* written by xcopula 9\.9"
         ):
             from_tree(tree, {})
 
@@ -356,39 +352,21 @@ class TestSchema:
             from_tree(xr.DataTree(), {})
 
 
-class TestMixtures:
-    """Members of a mixture must be processes of the model's variables."""
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"weights": np.array([0.5])},
-            {"weights": np.array([-1.0])},
-            {"weights": np.array([0.5, 0.5])},
-            {"thetas": np.zeros((1, 2))},
-            {"thetas": np.full((1, 10), np.nan)},
-            {"prepared": np.zeros(3)},
-            {"students": (Student(9.0, 3.0),)},
-            {"students": (Student(9.0, 3.0), Student(9.0, 9.0))},
-        ],
-        ids=lambda change: next(iter(change)),
-    )
-    def test_what_does_not_fit(self, model, change):
-        """Weights, sizes, numbers."""
-        widened = model.with_uncertainty("t")
-        (member,) = widened.uncertainty.members
-        other = dataclasses.replace(member, **change)
-        damaged = dataclasses.replace(widened.uncertainty, members=(other,))
-        tree = to_tree(dataclasses.replace(widened, uncertainty=damaged))
-        with pytest.raises(ModelFormatError, match="do not fit each other"):
-            from_tree(tree, {})
-
-    def test_of_other_variables(self, model, alone):
-        """A process of one variable is no member of a model of two."""
-        member = alone.with_uncertainty("t").uncertainty.members[0]
-        strange = dataclasses.replace(model, uncertainty=Uncertainty("t", "", (member,)))
-        with pytest.raises(ModelFormatError, match="do not fit each other"):
-            from_tree(to_tree(strange), {})
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "laplace"},
+        {"values": (40.0,)},
+        {"parameters": (6.0, 6.0, 6.0)},
+        {"values": (40.0, float("nan"))},
+        {"parameters": (6.0, -1.0)},
+    ],
+)
+def test_uncertainty_that_does_not_fit(model, change):
+    """Kinds are known, and every variable has its numbers."""
+    damaged = dataclasses.replace(model.uncertainty, **change)
+    with pytest.raises(ModelFormatError, match="do not fit each other"):
+        from_tree(to_tree(dataclasses.replace(model, uncertainty=damaged)), {})
 
 
 @pytest.fixture(scope="module")

@@ -188,7 +188,7 @@ os._exit(0)  # the netCDF library may crash when it lets go of a file that it co
 """
 
 
-def test_a_disk_that_is_really_full(tmp_path):
+def test_a_disk_that_is_really_full(model, tmp_path, tmp_path_factory):
     """Of 16 KiB: it is said, and no trace is left."""
     pytest.importorskip("zarr")
     if shutil.which("unshare") is None:
@@ -197,7 +197,7 @@ def test_a_disk_that_is_really_full(tmp_path):
     mount = f"mount -t tmpfs -o size=16k none '{tmp_path}'"
     if subprocess.run([*own, mount], capture_output=True).returncode:
         pytest.skip("this user may not mount a file system of their own")
-    source = Path(__file__).parents[1] / "data" / "schema-1.nc"
+    source = model.save(tmp_path_factory.mktemp("source") / "model.nc")
     arguments = [sys.executable, FULL, str(source), str(tmp_path), "model.zarr", "model.nc"]
     run = [*own, f'{mount} && exec "$0" -c "$1" "$2" "$3" "$4" "$5"', *arguments]
     done = subprocess.run(run, capture_output=True, text=True)

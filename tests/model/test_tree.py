@@ -67,7 +67,7 @@ class TestGroups:
         attrs = triple.to_datatree().attrs
         assert attrs["title"] == "Copula process of metal with proxy, other"
         assert attrs["format"] == "xcopula model"
-        assert attrs["schema"] == 2
+        assert attrs["schema"] == 1
         assert attrs["log_likelihood"] == triple.log_likelihood
         assert attrs["converged"] == int(triple.converged)
         assert (attrs["method"], attrs["solver"]) == ("transductive", "exact")

@@ -10,7 +10,6 @@ import xarray as xr
 from conftest import FIXED, simulate_pair
 
 import xcopula
-from xcopula.model.components import take_heaviest
 from xcopula.model.conditioning import with_rows
 from xcopula.solvers import Neighbours
 
@@ -108,11 +107,11 @@ class TestVariables:
         found = triple.worth(grid, threshold=1.5)
         assert (found["latent_std_without"] >= found["latent_std"]).all()
 
-    def test_students_errors(self, full, grid):
+    def test_inflated_errors(self, full, grid):
         """As wide with everything as without."""
-        unsure = full.with_uncertainty("t")
+        unsure = full.with_uncertainty("inflated")
         found, plain = unsure.worth(grid), full.worth(grid)
-        factor = take_heaviest(unsure).spread(0).std
+        factor = unsure.uncertainty.factor(0)
         for name in ("latent_std", "latent_std_without"):
             np.testing.assert_allclose(found[name], factor * plain[name], rtol=1e-10)
 

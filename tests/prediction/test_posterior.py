@@ -267,9 +267,9 @@ class TestCrps:
         expected = np.trapezoid((ndtr(z) - (y >= value)) ** 2, y)
         assert float(found.isel(x=3, y=2)) == pytest.approx(expected, rel=1e-3)
 
-    def test_of_a_mixture(self, model, grid, observed):
+    def test_of_inflated_errors(self, model, grid, observed):
         """A value that is missing has no score, there either."""
-        wide = model.with_uncertainty("t").posterior(grid).crps(observed)
+        wide = model.with_uncertainty("inflated").posterior(grid).crps(observed)
         assert wide.isnull().sum() == wide.isnull()[0, 0] == 1
         assert not np.allclose(wide, model.posterior(grid).crps(observed), equal_nan=True)
 

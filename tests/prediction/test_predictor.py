@@ -16,7 +16,7 @@ X, Y = np.array([0.4, 1.7, 3.3]), np.array([0.9, 2.2, 0.3])
 
 def law(model, task: int, values: list, count: int = 3):
     """Return the law of a variable at some cells."""
-    return model.predictor.predictive(task, np.zeros((2, count)), values).laws[0]
+    return model.predictor.predictive(task, np.zeros((2, count)), values).law
 
 
 class TestLaw:
@@ -56,8 +56,9 @@ class TestLatent:
         np.testing.assert_array_equal(targets.sites[:3], -1)
         np.testing.assert_array_equal(targets.sites[3:], seen.sample.sites[[3, 70]])
         moments = model.conditioned.moments(targets, task=task, nugget=nugget)
+        factor = model.uncertainty.factor(task)
         np.testing.assert_allclose(mean, moments.mean, rtol=1e-12)
-        np.testing.assert_allclose(std**2, moments.variance, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(std**2, factor**2 * moments.variance, rtol=1e-9, atol=1e-12)
 
     def test_a_site_with_a_datum_is_known(self, model):
         """With the nugget the deviation is zero there, without it is not."""
@@ -85,7 +86,7 @@ def test_holds_no_values_of_step_one(model):
         "coordinates",
         "sites",
         "variables",
-        "components",
+        "process",
     }
 
 
@@ -96,13 +97,13 @@ class TestEndless:
         np.testing.assert_array_equal(model.predictor.endless([X, Y], 0, True), np.zeros((1, 3)))
 
     def test_a_heavy_tail_has_one_where_the_deviation_is_small(self, model):
-        """The index times the latent variance must be below one, in every component."""
+        """The index times the latent variance must be below one."""
         predictor = model.predictor
         variance = predictor.latent([X, Y], 0, True)[1] ** 2
         for index in (0.9 / variance.min(), 1.1 / variance.min()):
             law = GEV(1.0, 1.0, index)
-            own = dataclasses.replace(predictor.components[0], laws=(law, law))
-            other = dataclasses.replace(predictor, components=(predictor.components[0], own))
+            process = dataclasses.replace(predictor.process, laws=(law, law))
+            other = dataclasses.replace(predictor, process=process)
             found = other.endless([X, Y], 0, True)
             np.testing.assert_array_equal(found, [index * variance >= 1.0])
             assert found.any()

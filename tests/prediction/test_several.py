@@ -8,8 +8,8 @@ import xarray as xr
 from sources import daily
 
 import xcopula
-from xcopula.prediction.several import Posteriors, _together
-from xcopula.process import NORMAL, Spread, paths
+from xcopula.prediction.several import Posteriors
+from xcopula.process import paths
 from xcopula.solvers import Neighbours
 
 FIXED = {"kernels": "matern32", "restarts": 0, "anisotropy": False}
@@ -82,10 +82,10 @@ class TestJointExceedance:
             both.joint_exceedance(LIMITS), both.joint_exceedance(other), atol=1e-12
         )
 
-    def test_a_mixture_with_errors_of_a_t_law(self, sites, grid):
+    def test_inflated_errors(self, sites, grid):
         few = sites.isel(site=slice(0, 22))
         laws = {"metal": "lognormal", "proxy": "normal"}
-        options = FIXED | {"uncertainty": "t", "method": "full", "marginals": laws}
+        options = FIXED | {"uncertainty": "inflated", "method": "full", "marginals": laws}
         both = xcopula.fit(few, "metal", "proxy", **options).posterior(grid, variables=NAMES)
         found = both.joint_exceedance(LIMITS)
         drawn = both.sample(4000)
@@ -217,14 +217,6 @@ class TestFunctionals:
     def test_no_function(self, both):
         with pytest.raises(TypeError, match=r"`function` must be a function of draws and dims, f"):
             both.reduce("max")
-
-
-def test_errors_have_one_level():
-    first = Spread(np.array([1.0, 2.0]), np.array([0.4, 0.6]))
-    second = Spread(np.array([3.0, 5.0]), np.array([0.7, 0.3]))
-    found = list(_together(first, second))
-    np.testing.assert_allclose(found, [[0.4, 1.0, 3.0], [0.3, 2.0, 3.0], [0.3, 2.0, 5.0]])
-    assert list(_together(NORMAL, NORMAL)) == [(1.0, 1.0, 1.0)]
 
 
 class TestBadInput:

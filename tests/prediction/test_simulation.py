@@ -12,7 +12,6 @@ from scipy.special import ndtri
 
 import xcopula
 from xcopula.labels.observations import to_targets
-from xcopula.prediction.simulation import realize
 from xcopula.process import paths
 from xcopula.solvers import Neighbours
 
@@ -135,36 +134,17 @@ def test_near_the_data_a_path_is_near_them(alone, sites):
     assert abs(both[0] / both[1] - 1.0).max() < 0.05
 
 
-class TestMixtures:
-    def test_a_t_law(self, sites, grid):
-        """Few values: the scale of the errors is unsure, from draw to draw."""
-        few = sites.isel(site=slice(0, 15))
-        options = FIXED | {"uncertainty": "t", "marginals": "lognormal"}
-        model = xcopula.fit(few, "metal", **options)
-        self.check_levels(model, cells_of(grid))
-
-    def test_draws_of_parameters(self, sites, grid):
-        options = FIXED | {"uncertainty": "laplace", "marginals": "lognormal"}
-        model = xcopula.fit(sites.isel(site=slice(0, 30)), "metal", **options)
-        assert len(model.components) > 5
-        self.check_levels(model, cells_of(grid))
-
-    def check_levels(self, model, target):
-        posterior = model.posterior(target)
-        levels = [0.05, 0.25, 0.5, 0.9]
-        drawn, wanted = posterior.sample(DRAWS), posterior.quantile(levels)
-        below = (drawn <= wanted).mean("realization").transpose("quantile", ...)
-        below = below.values.reshape(4, -1)
-        error = np.sqrt(np.multiply(levels, np.subtract(1.0, levels)) / DRAWS)
-        assert (abs(below - np.array(levels)[:, None]) < FAR * error[:, None]).all()
-
-    def test_components_come_by_their_weights(self, sites):
-        options = FIXED | {"uncertainty": "laplace", "marginals": "lognormal"}
-        model = xcopula.fit(sites.isel(site=slice(0, 30)), "metal", **options)
-        found = realize(model.predictor, 0, 0, 400)
-        weights = [c.weight for c in model.components]
-        counts = np.bincount(found.components, minlength=len(weights))
-        np.testing.assert_allclose(counts / 400, weights, atol=0.02)
+@pytest.mark.parametrize("method", ["full", "transductive"])
+def test_inflated_errors(sites, grid, method):
+    """Draws deviate from the mean as much as the posterior says, and go through the data."""
+    few = sites.isel(site=slice(0, 15))
+    options = FIXED | {"marginals": "lognormal", "method": method, "uncertainty": "inflated"}
+    model = xcopula.fit(few, "metal", "proxy", **options)
+    assert model.uncertainty.factor(0) > 1.2
+    check_moments(*latent_draws(model, cells_of(grid)))
+    known = few.where(few["metal"].notnull(), drop=True)
+    drawn = model.posterior(known).sample(3)
+    np.testing.assert_allclose(drawn, np.tile(known["metal"], (3, 1)), rtol=1e-10)
 
 
 class TestLaws:

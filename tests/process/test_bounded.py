@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy import stats
 
-from xcopula.process import NORMAL, Sample, Student
+from xcopula.process import Sample
 from xcopula.process.bounded import Bounded, Limits
 from xcopula.process.intervals import Intervals
 
@@ -21,7 +20,7 @@ def normal(k):
 
 
 class TestNormal:
-    law = Bounded(MEAN, STD, NORMAL, LOW, HIGH)
+    law = Bounded(MEAN, STD, LOW, HIGH)
 
     def test_probabilities_and_quantiles(self):
         """Both tails and quantiles are scipy's, to 1e-9."""
@@ -40,39 +39,36 @@ class TestNormal:
         np.testing.assert_array_equal(self.law.tail(9.0, 1.0)[[0, 2]], 1.0)
         np.testing.assert_array_equal(self.law.tail(9.0, -1.0)[[0, 2]], 0.0)
 
-    def test_integrals_and_mass(self):
-        """Means and variances by its nodes, and the log mass, are scipy's."""
-        scores, weights = self.law.nodes()
-        mean = (weights * scores).sum(axis=0)
-        variance = (weights * scores**2).sum(axis=0) - mean**2
-        np.testing.assert_allclose(mean, [normal(k).mean() for k in range(4)], atol=1e-9)
-        np.testing.assert_allclose(variance, [normal(k).var() for k in range(4)], atol=1e-9)
-        mass = stats.norm.cdf(HIGH, MEAN, STD) - stats.norm.cdf(LOW, MEAN, STD)
-        np.testing.assert_allclose(self.law.log_mass(), np.log(mass), atol=1e-10)
+    def test_moments(self):
+        """Means and variances are scipy's."""
+        found = self.law.moments
+        np.testing.assert_allclose(found.mean, [normal(k).mean() for k in range(4)], atol=1e-9)
+        np.testing.assert_allclose(found.variance, [normal(k).var() for k in range(4)], atol=1e-9)
 
 
-def test_far_out():
-    """50 deviations out, where probabilities underflow, all is at the nearer limit."""
-    law = Bounded(np.zeros(2), np.ones(2), NORMAL, np.array([50.0, -51.0]), np.array([51.0, -50.0]))
-    np.testing.assert_allclose(np.abs(law.quantile(0.5)), 50.0, atol=0.05)
-    scores, weights = law.nodes()
-    np.testing.assert_allclose(np.abs((scores * weights).sum(axis=0)), 50.02, atol=1e-3)
-    np.testing.assert_array_equal(law.tail(np.array([50.5, -50.5]), 1.0), [1.0, 0.0])
+def test_far_tails():
+    """Up to 50 deviations out quantiles and probabilities keep their digits."""
+    low = np.array([8.0, 20.0, 50.0])
+    law = Bounded(np.zeros(3), np.ones(3), low, np.full(3, np.inf))
+    mirrored = Bounded(np.zeros(3), np.ones(3), np.full(3, -np.inf), -low)
+    for level in (1e-12, 0.05, 0.5, 0.95, 1.0 - 1e-9):
+        found = law.quantile(level)
+        np.testing.assert_allclose(law.tail(found, -1.0), 1.0 - level, rtol=1e-9)
+        # An exponential law of rate a, to first order in 1 / a^2.
+        expected = low - np.log1p(-level) / low
+        np.testing.assert_allclose(found[1:], expected[1:], atol=0.08)
+        np.testing.assert_allclose(mirrored.quantile(1.0 - level), -found, atol=1e-9)
+    exact = stats.norm.isf(0.5 * stats.norm.sf(low[:2]))
+    np.testing.assert_allclose(law.quantile(0.5)[:2], exact, rtol=1e-13)
 
 
-def test_student():
-    """A t law between limits is that of scipy, as nearly as its normal parts are."""
-    student = Student(20.0, 5.0)
-    law = Bounded(MEAN[:1], STD[:1], student.spread, LOW[:1], HIGH[:1])
-    t = stats.t(15.0, MEAN[0], STD[0] * np.sqrt(20.0 / 15.0))
-    whole = t.cdf(HIGH[0])
-    assert law.tail(np.array([-1.0]), 1.0)[0] == pytest.approx(t.cdf(-1.0) / whole, abs=1e-6)
-    assert law.quantile(0.3)[0] == pytest.approx(t.ppf(0.3 * whole), abs=1e-5)
-    assert law.log_mass()[0] == pytest.approx(np.log(whole), abs=1e-6)
-    scores, weights = law.nodes()
-    values = np.linspace(-14.0, HIGH[0], 200_001)
-    expected = np.trapezoid(values * t.pdf(values), values) / whole
-    assert (scores * weights).sum() == pytest.approx(expected, abs=1e-4)
+def test_narrow_intervals():
+    """Their quantiles are spread evenly."""
+    low = np.array([0.0, 3.0, -30.0])
+    law = Bounded(np.zeros(3), np.ones(3), low, low + 1e-7)
+    for level in (0.25, 0.5, 0.75):
+        np.testing.assert_allclose((law.quantile(level) - low) / 1e-7, level, atol=1e-5)
+        np.testing.assert_allclose(law.tail(low + level * 1e-7, 1.0), level, atol=1e-5)
 
 
 def test_limits_are_found_by_site():

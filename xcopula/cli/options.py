@@ -74,7 +74,7 @@ _OPTIONS = (
     click.option(
         "--uncertainty",
         metavar="NAME",
-        help="What intervals count of the parameters: auto (default), plugin, t or laplace.",
+        help="How parameter uncertainty enters intervals: inflated (default) or plugin.",
     ),
     click.option(
         "--anisotropy",

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from xcopula.arguments import check_flag
 from xcopula.fitting.directions import Anisotropy, free_groups
-from xcopula.fitting.interruption import interruptible, run_of, stop_together
-from xcopula.fitting.optimiser import Objective
+from xcopula.fitting.interruption import stop_together
 from xcopula.fitting.recovery import interruption
 from xcopula.fitting.request import Callback, Request, check_names, check_thin
 from xcopula.fitting.steps import Agreed, begin, bring_together, fit_alone, fit_pair, fit_together
@@ -35,7 +34,7 @@ from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
 from xcopula.model.extremes import warn_of_laws
 from xcopula.model.selection import Alternative
-from xcopula.model.uncertainty import account
+from xcopula.model.uncertainty import Uncertainty
 from xcopula.progress import Progress
 from xcopula.progress.displays import choose_listener
 from xcopula.progress.run import told
@@ -72,7 +71,7 @@ def fit(
     anisotropy: Anisotropy = True,
     censored: Censored = "auto",
     replicates: bool = False,
-    uncertainty: str = "auto",
+    uncertainty: str = "inflated",
     thin: Thin = None,
     max_hours: float | None = 4.0,
     restarts: int = 0,
@@ -169,14 +168,11 @@ def fit(
         duplicates. They share the signal and have nuggets of their own, and an observation that
         is predicted there is a new one. Without it several values are refused, since as a rule a
         coordinate is missing, or rows were given twice.
-    uncertainty : {"auto", "plugin", "t", "laplace"}
-        What predictions count of what the parameters do not know. "plugin" takes them for certain:
-        with few sites intervals are then too narrow. "t" widens the latent errors by Student's t,
-        for the number of parameters, and costs nothing. "laplace" averages over some 30 draws of
-        the parameters: a fit takes about 60 evaluations longer, a prediction 30 times as long.
-        "auto" takes "t", or "laplace" where parameters are more than a fifth of the values, or
-        "plugin" with neighbours; ``summary()`` says which.
-        :meth:`CopulaModel.with_uncertainty` changes it later.
+    uncertainty : {"inflated", "plugin"}
+        How parameter uncertainty enters predictions. "inflated" multiplies the latent standard
+        deviation by ``sqrt(n / (n - k))``, n the number of values of a variable and k that of its
+        parameters. "plugin" takes parameters for certain: with few sites intervals are then too
+        narrow. :meth:`CopulaModel.with_uncertainty` changes it later.
     thin : int or mapping of dim to int, optional
         Use only every n-th entry of the data, along all dims or along those that are named.
     max_hours : float, optional
@@ -262,7 +258,6 @@ def fit(
             request.method,
             request.solver,
             graph,
-            request.uncertainty,
             tuple(
                 sure and not variable.censored.tells
                 for sure, variable in zip(request.numbers, variables, strict=True)
@@ -386,16 +381,8 @@ def _start(
 def _assemble(
     observations: Observations, request: Request, agreed: Agreed, fitted: Fitted
 ) -> CopulaModel:
-    """Make the record of what was fitted, and count what its parameters do not know."""
-    model, kind = _record(observations, request, agreed[1], fitted), request.uncertainty
-
-    def wrap(objective: Objective) -> Objective:
-        return interruptible(objective, request.ticket)
-
-    if kind != "laplace":  # it takes no time to tell of
-        return account(model, kind, wrap)
-    with run_of(request.ticket).step("uncertainty", model.tasks, kind, counts=False):
-        return account(model, kind, wrap)
+    """Make the record of what was fitted."""
+    return _record(observations, request, agreed[1], fitted)
 
 
 def _record(
@@ -416,6 +403,13 @@ def _record(
         converged=fitted.optimum.converged,
         message=fitted.optimum.message,
         evaluations=fitted.optimum.evaluations,
+        uncertainty=Uncertainty.of(
+            request.uncertainty,
+            fitted.process,
+            fitted.theta,
+            observations.sample,
+            request.method,
+        ),
         alternatives=alternatives,
     )
 

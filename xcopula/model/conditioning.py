@@ -95,24 +95,8 @@ def _since(model: CopulaModel) -> Since:
 def _with(model: CopulaModel, observations: Observations, since: Since) -> CopulaModel:
     _check_memory(model, observations.sample.sizes)
     method = model.method.renumbered(observations.sample.sites_at)
-    sample = observations.sample
-    method.check_intervals(sample, model.marginals, model.tasks)
-    found = model.uncertainty and model.uncertainty.given(sample)
-    # Whoever finds a new value impossible has no share any more; an interval is not one value.
-    exact = ~sample.is_interval
-    others = tuple(
-        share
-        for share in model.others
-        if np.isfinite(share.process.scores(share.theta, sample)[exact]).all()
-    )
-    return dataclasses.replace(
-        model,
-        observations=observations,
-        method=method,
-        since=since,
-        uncertainty=found,
-        others=others,
-    )
+    method.check_intervals(observations.sample, model.marginals, model.tasks)
+    return dataclasses.replace(model, observations=observations, method=method, since=since)
 
 
 def _check_memory(model: CopulaModel, sizes: Sequence[int]) -> None:

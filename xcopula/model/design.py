@@ -18,11 +18,10 @@ from xcopula.labels.coordinates import find_projection
 from xcopula.labels.georeference import from_table
 from xcopula.labels.rows import place_of
 from xcopula.methods.between import Places, covariance_between, variance_at
-from xcopula.model.components import take_heaviest
 from xcopula.model.weighing import check_weights, find_limit, shares_of, sides_of
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
-from xcopula.prediction.predictor import Component, Predictor
+from xcopula.prediction.predictor import ConditionedProcess
 from xcopula.prediction.target import find_cells
 from xcopula.prediction.thresholds import Limit, Threshold
 from xcopula.process import NO_SITE, Targets
@@ -150,49 +149,46 @@ class _World:
 
     Attributes
     ----------
-    component : Component
-        The heaviest of the model.
+    process : ConditionedProcess
+        One joint model.
     posterior : Posterior
-        Of that component alone, with normal errors.
+        Of that process.
     places : Places
         The cells that are asked for.
     """
 
-    component: Component
+    process: ConditionedProcess
     posterior: Posterior
     places: Places
 
     @classmethod
     def of(cls, model: CopulaModel, asked: Asked, cells: Targets) -> _World:
-        heaviest = take_heaviest(model)
-        plain = Predictor(
-            model.coordinates,
-            model.observations.sites,
-            model.variables,
-            (replace(heaviest, students=()),),
-        )
-        return cls(heaviest, asked.posterior_of(plain), Places(cells, asked.task, asked.nugget))
+        process = model.predictor.process.as_joint()
+        predictor = replace(model.predictor, process=process)
+        return cls(process, asked.posterior_of(predictor), Places(cells, asked.task, asked.nugget))
 
     @functools.cached_property
     def variance(self) -> Variance:
         """The latent variance of each cell."""
-        variance = variance_at(self.component.joint, self.places)
-        return Variance(variance, self.component.spread(self.places.task))
+        factor = self.process.factors[self.places.task]
+        return Variance(factor**2 * variance_at(self.process.joint, self.places))
 
     def misclassification(self, limit: Limit, cells: IntArray) -> Misclassification:
         """Return the probability of a wrong decision in each cell."""
         distance = distance_of(*sides_of(self.posterior, limit, cells))
-        return Misclassification(distance, self.variance.variance, self.variance.spread)
+        return Misclassification(distance, self.variance.variance)
 
     def covariances(self, sites: Targets, task: int) -> tuple[FloatArray, FloatArray]:
         """Return those of measurements with the cells (c, m), and among themselves (c, c)."""
-        gaussian, origin = self.component.joint, self.component.origin
+        gaussian, origin = self.process.joint, self.process.origin
         make = functools.partial(
             covariance_between, gaussian, origin.process.state(origin.theta), sites, task
         )
         among = make(Places(sites, task, nugget=True))
+        measured, mapped = self.process.factors[task], self.process.factors[self.places.task]
         # By neighbours the two halves differ a little.
-        return make(self.places), 0.5 * (among + among.T)
+        symmetric = 0.5 * (among + among.T)
+        return measured * mapped * make(self.places), measured**2 * symmetric
 
 
 def _find_candidates(

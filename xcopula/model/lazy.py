@@ -38,8 +38,6 @@ class LazyModel(Predicting):
         None if the size of the data will decide.
     node : dask Delayed
         The model to be.
-    uncertainty : str
-        What its predictions will count of what the parameters do not know.
     numbers : tuple of bool
         Whether values of each variable are surely numbers, none of them an interval or an atom.
     """
@@ -49,13 +47,7 @@ class LazyModel(Predicting):
     method: Method
     solver: Solver | None
     node: Any
-    uncertainty: str = "plugin"
     numbers: tuple[bool, ...] = ()
-
-    @property
-    def mixture(self) -> tuple[int | None, bool]:
-        """Number of components, None if not known yet; whether it is one with normal errors."""
-        return 1 if self.uncertainty in ("plugin", "t") else None, self.uncertainty == "plugin"
 
     @property
     def size(self) -> int:

@@ -11,7 +11,6 @@ import xarray as xr
 from xcopula.arguments import check_integer
 from xcopula.labels.buffer import Buffer, check_buffer, within
 from xcopula.marginals.intervals import is_interval
-from xcopula.prediction.predictor import mixed
 from xcopula.process import Moments, Predictive, scores_of
 from xcopula.solvers import LeavesOut
 
@@ -62,14 +61,13 @@ def predict_left_out(
 
     With a buffer it is given all but those that are near it.
     """
-    sample = model.observations.sample
+    sample, process = model.observations.sample, model.predictor.process
     if buffer is None:
-        every = [c.conditioned.leave_one_out() for c in model.components]
-        each = [Moments(*(part[rows] for part in moments)) for moments in every]
+        moments = Moments(*(part[rows] for part in process.conditioned.leave_one_out()))
     else:
-        each = [_without(model, c.conditioned, rows, buffer) for c in model.components]
+        moments = _without(model, process.conditioned, rows, buffer)
     covariates = sample.covariates_of(task)[rows - sample.offsets[task]]
-    return mixed(model.components, task, each, covariates)
+    return Predictive.of(process.inflate(moments, task), process.laws[task].at(covariates))
 
 
 def _without(

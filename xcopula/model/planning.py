@@ -94,7 +94,7 @@ class Planning:
         It goes by the one Gaussian process of all variables at the model's parameters. With
         ``method="full"``, and with one secondary, the map before is that of :meth:`posterior`.
         A transductive model of several secondaries, a sparse one or a committee differs a little
-        from it. Where predictions are a mixture, the component with the largest weight is taken.
+        from it.
         """
         return design(
             self,
@@ -161,8 +161,7 @@ class Planning:
 
         Notes
         -----
-        As in :meth:`design` it goes by the one Gaussian process of all variables, of the component
-        with the largest weight.
+        As in :meth:`design` it goes by the one Gaussian process of all variables.
         """
         return worth(
             self,

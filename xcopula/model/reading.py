@@ -31,14 +31,13 @@ from xcopula.marginals.design import Design
 from xcopula.marginals.smoother import ParetoTail, ScoreTable
 from xcopula.marginals.truncation import Truncated
 from xcopula.methods import METHODS, Method
-from xcopula.model.candidates import Share
 from xcopula.model.conditioning import Since
 from xcopula.model.notation import is_safe, recall
 from xcopula.model.record import CopulaModel
 from xcopula.model.selection import Alternative
 from xcopula.model.tree import FIGURES, FORMAT, SCHEMA, seal
-from xcopula.model.uncertainty import Member, Uncertainty
-from xcopula.process import Process, Student
+from xcopula.model.uncertainty import UNCERTAINTIES, Uncertainty
+from xcopula.process import Process
 from xcopula.process.sample import Targets
 from xcopula.solvers import SOLVERS
 from xcopula.state import check_types, put_together
@@ -49,19 +48,9 @@ __all__ = ["CLASSES", "from_tree"]
 CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
-        *(
-            Alternative,
-            Axis,
-            Censored,
-            CoordinateGroup,
-            CoordinateSystem,
-            Covariance,
-            Cycle,
-            Design,
-            Field,
-        ),
-        *(Globe, Grouped, InputGroup, Label, Member, Nested, Origin, ParetoTail, Process),
-        *(Projection, Regression, Rule, ScoreTable, Share, Since, Student, Targets),
+        *(Alternative, Axis, Censored, CoordinateGroup, CoordinateSystem, Covariance, Cycle),
+        *(Design, Field, Globe, Grouped, InputGroup, Label, Nested, Origin, ParetoTail, Process),
+        *(Projection, Regression, Rule, ScoreTable, Since, Targets),
         *(Truncated, Uncertainty, Variable),
         *map(type, (*KERNELS.values(), *METHODS.values(), *SOLVERS.values())),
         *MARGINALS.values(),
@@ -110,7 +99,6 @@ def from_tree(tree: xr.DataTree, own: Mapping[str, type]) -> CopulaModel:
     if not isinstance(plain, dict) or plain.pop("class", None) != "CopulaModel":
         raise ModelFormatError("The attribute 'state' does not describe a model.")
     classes = {**CLASSES, **own}
-    _renew(plain)
     _check_names(plain, classes)
     observations = _observations(plain.pop("observations"), classes)
     fields = {name: put_together(part, classes) for name, part in plain.items()}
@@ -119,15 +107,6 @@ def from_tree(tree: xr.DataTree, own: Mapping[str, type]) -> CopulaModel:
     model = CopulaModel(observations=observations, **fields, **figures)
     _check(model)
     return model
-
-
-def _renew(plain: dict[str, Any]) -> None:
-    """Give what was written under an older name its present one."""
-    if "law_trials" in plain:  # until trials were of more than laws
-        old = plain.pop("law_trials")
-        for trial in old["items"] if isinstance(old, dict) else old:
-            trial["class"], trial["name"] = "Trial", trial.pop("marginal")
-        plain["trials"] = old
 
 
 def _check_schema(attrs: Mapping[str, Any]) -> None:
@@ -242,7 +221,7 @@ def _check(model: CopulaModel) -> None:
         and hasattr(model.solver, "condition")
         and not isinstance(model.solver, Method)
         and _is_placed(model.observations)
-        and _is_mixed(model)
+        and _counts_all(model)
     )
     if not whole:
         raise ModelFormatError("The parts of the model do not fit each other.")
@@ -264,25 +243,14 @@ def _is_whole(law: Marginal) -> bool:
     return law.coefficients.shape == (columns,) and _is_whole(law.base)
 
 
-def _is_mixed(model: CopulaModel) -> bool:
-    """Tell whether the components of a mixture are processes of the model's variables."""
-    members = model.uncertainty.members if model.uncertainty else ()
-    if any(o.theta.shape != (o.process.size,) or o.weight <= 0.0 for o in model.others):
-        return False
-    weights = np.concatenate([np.ones(0), *(m.weights for m in members)])
-    return (not members or bool((weights > 0.0).all() and abs(weights.sum() - 1.0) < 1e-9)) and all(
-        len(m.process.marginals) == m.process.covariance.tasks == len(model.variables)
-        # Directions may differ, columns may not.
-        and [g.size for g in m.process.covariance.groups]
-        == [g.size for g in model.process.covariance.groups]
-        and all(map(_is_whole, m.process.marginals))
-        and _has_kernels(m.process.covariance)
-        and m.thetas.shape == (m.weights.size, m.process.size)
-        and m.prepared.shape == (m.process.size,)
-        and bool(np.isfinite(m.thetas).all() and np.isfinite(m.prepared).all())
-        and len(m.students) in (0, len(model.variables))
-        and all(0.0 <= s.parameters < s.values for s in m.students)
-        for m in members
+def _counts_all(model: CopulaModel) -> bool:
+    """Tell whether the values and parameters of each variable are counted."""
+    uncertainty, tasks = model.uncertainty, len(model.variables)
+    counts = (*uncertainty.values, *uncertainty.parameters)
+    return (
+        uncertainty.kind in UNCERTAINTIES
+        and len(uncertainty.values) == len(uncertainty.parameters) == tasks
+        and all(math.isfinite(count) and count >= 0.0 for count in counts)
     )
 
 

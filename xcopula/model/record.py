@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,7 @@ from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations, Variable
 from xcopula.labels.variables import Data
 from xcopula.methods import Method
-from xcopula.model.candidates import Share
-from xcopula.model.components import condition_components
+from xcopula.methods.joint import Origin
 from xcopula.model.conditioning import Since, condition, with_only
 from xcopula.model.laws import NamedLaws
 from xcopula.model.leaving import leave_out
@@ -30,9 +29,9 @@ from xcopula.model.saving import save
 from xcopula.model.selection import Alternative, selection_table
 from xcopula.model.summary import summarise
 from xcopula.model.tree import decode, to_tree
-from xcopula.model.uncertainty import Uncertainty, account, check_uncertainty
+from xcopula.model.uncertainty import Uncertainty, check_uncertainty
 from xcopula.prediction import Predicting
-from xcopula.prediction.predictor import Component, Predictor
+from xcopula.prediction.predictor import ConditionedProcess, Predictor
 from xcopula.process import Process
 from xcopula.process.intervals import known_as_intervals
 from xcopula.solvers import Conditioned, Solver
@@ -53,8 +52,7 @@ class CopulaModel(Predicting, Planning):
     Its arrays are read-only, also those that it computes on first use. With other data
     (:meth:`condition`, :meth:`with_only`) all that says how the fit went stays: the likelihood of
     the data that the model holds is ``-model.objective(model.theta)[0]``. A copy at other
-    parameters is ``dataclasses.replace(model, theta=theta, uncertainty=None, others=())``: what
-    shares its predictions was fitted with its own.
+    parameters is ``dataclasses.replace(model, theta=theta)``.
 
     Attributes
     ----------
@@ -77,14 +75,12 @@ class CopulaModel(Predicting, Planning):
     message : str
     evaluations : int
         Likelihood evaluations of step two.
+    uncertainty : Uncertainty
+        How parameter uncertainty enters predictions; with other data it is that of the fit.
     alternatives : tuple of Alternative
         Marginals and kernels that were compared for each variable alone, if any were.
-    others : tuple of Share
-        Other processes that share its predictions, as they are about as good.
     since : Since, optional
         What has happened to the data since the fit; None if nothing has.
-    uncertainty : Uncertainty, optional
-        What predictions count of what the parameters do not know; None if nothing.
     """
 
     observations: Observations
@@ -97,14 +93,11 @@ class CopulaModel(Predicting, Planning):
     converged: bool
     message: str
     evaluations: int
+    uncertainty: Uncertainty
     alternatives: tuple[Alternative, ...] = ()
-    others: tuple[Share, ...] = ()
     since: Since | None = None
-    uncertainty: Uncertainty | None = None
 
     def __post_init__(self) -> None:
-        if self.uncertainty is not None:
-            self.uncertainty.check(self.theta)
         freeze([getattr(self, f.name) for f in fields(self)])
 
     @property
@@ -137,17 +130,6 @@ class CopulaModel(Predicting, Planning):
         sample = self.observations.sample
         return freeze(self.method.condition(self.process, sample, self.structure, self.theta))
 
-    @functools.cached_property
-    def components(self) -> tuple[Component, ...]:
-        """What a prediction is a mixture of, conditioned on the observations on first use."""
-        return condition_components(self)
-
-    @property
-    def mixture(self) -> tuple[int | None, bool]:
-        """Number of components, and whether it is one whose errors are normal."""
-        members = self.uncertainty.members if self.uncertainty else ()
-        return sum(m.weights.size for m in members) or 1, not members
-
     @property
     def size(self) -> int:
         """Number of observations."""
@@ -158,10 +140,12 @@ class CopulaModel(Predicting, Planning):
         sample = self.observations.sample
         return bool(known_as_intervals(self.marginals, sample)[sample.task(task)].any())
 
-    @property
+    @functools.cached_property
     def predictor(self) -> Predictor:
-        """What prediction needs."""
-        return Predictor(self.coordinates, self.observations.sites, self.variables, self.components)
+        """What prediction needs, conditioned on the observations on first use."""
+        origin = Origin(self.process, self.theta, self.observations.sample, self.solver)
+        process = ConditionedProcess.of(self.conditioned, origin, self.uncertainty.factors)
+        return Predictor(self.coordinates, self.observations.sites, self.variables, process)
 
     def predictor_node(self) -> Any:
         """Return :attr:`predictor` as a delayed object, for a graph."""
@@ -179,9 +163,8 @@ class CopulaModel(Predicting, Planning):
         # Dask takes the str() of what this returns, which rounds and abridges arrays.
         from dask.base import normalize_token
 
-        parts = (self.method, self.solver, self.process, self.theta, self.observations)
-        unsure = () if self.uncertainty is None else (self.uncertainty,)
-        token: tuple[Any, ...] = normalize_token((*parts, *unsure))
+        fitted = (self.method, self.solver, self.process, self.theta, self.uncertainty)
+        token: tuple[Any, ...] = normalize_token((*fitted, self.observations))
         return token
 
     def objective(self, theta: npt.ArrayLike, *, prior: bool = False) -> tuple[float, FloatArray]:
@@ -224,16 +207,15 @@ class CopulaModel(Predicting, Planning):
 
         Parameters
         ----------
-        kind : {"auto", "plugin", "t", "laplace"}
-            What predictions count of what the parameters do not know, as in :func:`xcopula.fit`.
+        kind : {"inflated", "plugin"}
+            How parameter uncertainty enters predictions, as in :func:`xcopula.fit`.
 
         Raises
         ------
         ValueError
-            If the name is not known; if a variable has too few values for "t"; if the optimum lies
-            on a bound, for "laplace".
+            If the name is not known.
         """
-        return account(self, check_uncertainty(kind))
+        return replace(self, uncertainty=replace(self.uncertainty, kind=check_uncertainty(kind)))
 
     def condition(
         self, new: Data, *, replace: bool = False, censored: Censored = "auto"

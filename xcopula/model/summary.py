@@ -68,9 +68,7 @@ def summarise(model: CopulaModel) -> str:
                 for n, row, v in zip(model.tasks[1:], correlations, nuggets, strict=True)
             ]
         )
-    remarks = model.conditioned.describe()
-    if model.uncertainty is not None:
-        remarks = [*remarks, *model.uncertainty.describe(model.tasks)]
+    remarks = [*model.conditioned.describe(), model.uncertainty.describe(model.tasks[0])]
     lines += [
         "",
         f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "

@@ -32,7 +32,7 @@ __all__ = ["FIGURES", "FORMAT", "SCHEMA", "decode", "seal", "to_tree"]
 
 FORMAT = "xcopula model"
 # Raised when files are written that earlier versions would misread.
-SCHEMA = 2
+SCHEMA = 1
 # Fields of the record that are attributes of the root: how the fit went.
 FIGURES = ("log_likelihood", "converged", "evaluations", "message")
 

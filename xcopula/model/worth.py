@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.model.components import take_heaviest, with_rows_alone
 from xcopula.model.weighing import check_weights, find_limit, shares_of, sides_of
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
-from xcopula.prediction.predictor import Component, Predictor
+from xcopula.prediction.predictor import ConditionedProcess
 from xcopula.prediction.thresholds import Limit, Threshold
 from xcopula.warn import shown
 
@@ -96,18 +95,17 @@ def worth(
     groups = _variables(model, asked.task) if network is None else _networks(model, network)
     cells, _ = asked.cells.query(None, asked.task, nugget=asked.nugget).places()
     shares = check_weights(weights, asked, cells)
-    whole = take_heaviest(model)
+    whole = model.predictor.process.as_joint()
 
-    def look(component: Component) -> _Map:
-        sites = model.observations.sites
-        predictor = Predictor(model.coordinates, sites, model.variables, (component,))
+    def look(process: ConditionedProcess) -> _Map:
+        predictor = replace(model.predictor, process=process)
         return _Map.of(asked.posterior_of(predictor), limit, cells)
 
     everything = look(whole)
     every = np.arange(model.observations.sample.size)
     columns: dict[str, list[float]] = {}
     for off in groups.values():
-        without = look(with_rows_alone(whole, np.setdiff1d(every, off)))
+        without = look(whole.given(np.setdiff1d(every, off)))
         found = {f"{n}_without": v for n, v in without.means(shares).items()}
         if limit is not None:
             found["changed"] = everything.changed(without, shares)

@@ -76,8 +76,8 @@ def evaluate(
     quantity : {"latent", "mean", "frame", "information"}
         Method of the predictor.
     rows : int, optional
-        How many numbers a cell has; None for the latent moments of components, whose number was not
-        known before, or of which values are intervals was not.
+        How many numbers a cell has; None for latent moments of which it was not known before the
+        fit whether values are intervals.
     task : int
         Which variable.
     nugget : bool

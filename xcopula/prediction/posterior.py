@@ -71,10 +71,6 @@ class Posterior(Functionals):
         Attributes of the variable.
     progress : bool, callable or Run, optional
         As in :func:`xcopula.predict`, of what is computed in memory.
-    components : int, optional
-        How many processes the prediction is a mixture of; None if that is not known yet.
-    plain : bool
-        Whether it is one process with normal errors: parameters are taken for certain.
     bounded : bool, optional
         Whether observations of the variable are known as intervals; None if not known yet.
     data : int
@@ -89,20 +85,16 @@ class Posterior(Functionals):
     coords: xr.Coordinates
     attrs: dict[str, Any]
     progress: Progress | Run = None
-    components: int | None = 1
-    plain: bool = True
     bounded: bool | None = False
     data: int = 0
 
     @cached_property
     def moments(self) -> Any:
-        """Latent means of the components, then their deviations (2 k, ...), in memory or lazy.
+        """Latent mean and deviation (2, ...), in memory or lazy.
 
-        Where values are known as intervals, lower and upper limits (4 k, ...) follow them.
+        Where values are known as intervals, lower and upper limits (4, ...) follow them.
         """
-        known = self.components is not None and self.bounded is not None
-        rows = (4 if self.bounded else 2) * (self.components or 0) if known else None
-        return self._evaluate("latent", rows)
+        return self._evaluate("latent", None if self.bounded is None else 4 if self.bounded else 2)
 
     @cached_property
     def _mean(self) -> Any:
@@ -112,7 +104,7 @@ class Posterior(Functionals):
     @cached_property
     def _frame(self) -> Any:
         """Where draws lie around: see :meth:`Predictor.frame`."""
-        return self._evaluate("frame", 2 * self.components if self.components else None)
+        return self._evaluate("frame", 2)
 
     def _evaluate(self, quantity: str, rows: int | None) -> Any:
         """Evaluate a quantity of the latent process on all cells."""
@@ -128,8 +120,7 @@ class Posterior(Functionals):
     def _rows(self, levels: FloatArray) -> Any:
         """Return what quantiles of some levels need: both moments, or the mean for the median."""
         if (
-            self.components != 1
-            or self.bounded is not False
+            self.bounded is not False
             or (levels != 0.5).any()
             or not self.method.mean_is_cheaper(self.solver, len(self.tasks), self.query.task)
         ):
@@ -165,10 +156,10 @@ class Posterior(Functionals):
 
     @property
     def latent(self) -> xr.Dataset:
-        """Mean and standard deviation of the latent process; of the mixture where it is one."""
+        """Mean and standard deviation of the latent process."""
         titles = {"mean": "latent mean", "std": "latent standard deviation"}
         moments = self.moments
-        if not self.plain or self.bounded is not False:
+        if self.bounded is not False:
             whole = (Predictive.latent_mean, Predictive.latent_std)
             moments = [self._apply(function).data for function in whole]
         return xr.Dataset(

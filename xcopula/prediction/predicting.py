@@ -25,7 +25,6 @@ from xcopula.prediction.predictor import Predictor
 from xcopula.prediction.several import Posteriors
 from xcopula.prediction.target import Cells, find_cells, warn_of_lost_cells
 from xcopula.prediction.telling import telling
-from xcopula.process import NORMAL
 from xcopula.progress import Progress
 from xcopula.progress.displays import check_progress
 from xcopula.progress.run import Run
@@ -35,8 +34,6 @@ from xcopula.warn import shown
 __all__ = ["Asked", "Predicting", "posterior", "predict"]
 
 _OF = ("observation", "signal")
-# A mixture that is not fitted yet has about so many components.
-_COMPONENTS = 30
 
 
 class Predicting:
@@ -59,10 +56,6 @@ class Predicting:
         @property
         def solver(self) -> Solver | None:
             """How samples are conditioned; None if that is not known yet."""
-
-        @property
-        def mixture(self) -> tuple[int | None, bool]:
-            """Number of components, None if not known yet; whether it is one with normal errors."""
 
         @property
         def size(self) -> int:
@@ -304,10 +297,9 @@ class Asked:
         """Return the posterior, for so many results of each cell; nothing is evaluated yet."""
         cells, model = self.cells, self.model
         used = [*cells.coordinates, cells.mask, *cells.fields]
-        components, plain = model.mixture
         bounded = self.nugget and model.bounded(self.task)
-        # What a block holds of a cell: coordinates, latent means and deviations, the results.
-        parts = (4 if bounded else 2) * (components or _COMPONENTS)
+        # What a block holds of a cell: coordinates, latent mean and deviation, the results.
+        parts = 4 if bounded else 2
         cell_bytes = 8 * (len(cells.coordinates) + parts + len(cells.fields) + results)
         layout = choose_chunks(
             own_chunks(self.target, used), cells.dims, cells.sizes, chunks, cell_bytes
@@ -320,23 +312,19 @@ class Asked:
             predictor = model.predictor_node()
             layout = layout or {d: (cells.sizes[d],) for d in cells.dims}
             check_layout(layout, cell_bytes)
-        found = {"components": components, "plain": plain, "bounded": bounded}
-        return self._posterior(layout, predictor, progress=progress, **found)
+        return self._posterior(layout, predictor, bounded, progress)
 
     def posterior_of(self, predictor: Predictor) -> Posterior:
-        """Return the posterior, in memory, that another predictor of the model's variables gives.
+        """Return the posterior, in memory, of another predictor of the model's variables."""
+        return self._posterior(None, predictor, predictor.bounds(self.task, self.nugget))
 
-        It is of one component.
-        """
-        return self._posterior(
-            None,
-            predictor,
-            components=1,
-            plain=predictor.components[0].spread(self.task) is NORMAL,
-            bounded=predictor.bounds(self.task, self.nugget),
-        )
-
-    def _posterior(self, layout: Layout | None, predictor: Any, **found: Any) -> Posterior:
+    def _posterior(
+        self,
+        layout: Layout | None,
+        predictor: Any,
+        bounded: bool | None,
+        progress: Progress | Run = None,
+    ) -> Posterior:
         coords, attrs = self._labels()
         return Posterior(
             tasks=self.model.tasks,
@@ -346,8 +334,9 @@ class Asked:
             predictor=predictor,
             coords=coords,
             attrs=attrs,
+            progress=progress,
+            bounded=bounded,
             data=self.model.size,
-            **found,
         )
 
     def _predictor(self, progress: Progress | Run) -> Predictor | None:

@@ -44,7 +44,7 @@ def draw(
     ----------
     query : Query
     predictor : Predictor, or delayed
-    frame : array (2 k, ...)
+    frame : array (2, ...)
         What :meth:`Predictor.frame` says of all cells.
     data : int
         Number of observations, as far as it is known.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from scipy.special import ndtr
 
 from xcopula.arguments import check_integer
 from xcopula.prediction.ensembles import Ensemble
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.sampling import drawn_together
 from xcopula.prediction.thresholds import Limit, Threshold
-from xcopula.process import Spread
 from xcopula.process.bivariate import both_above
-from xcopula.process.outcome import score_of, tail
+from xcopula.process.bounded import standardised
+from xcopula.process.predictive import score_of
 from xcopula.warn import shown
 
 __all__ = ["Posteriors"]
@@ -30,7 +30,6 @@ IntArray = npt.NDArray[np.int64]
 
 _HOW = ("all", "any")
 _DRAWS = 1000
-_UNIT = np.zeros(()), np.ones(())  # mean and deviation
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -225,13 +224,9 @@ class Posteriors(Mapping[str, Posterior]):
                 "The correlation of two variables in a cell is known to the exact solver only. "
                 "Take it of draws: `xr.corr` of `sample(500)` along 'realization'."
             )
-        found = self._correlation()
-        if len(found) > 1:
-            weights = np.array([c.weight for c in self.each[0].predictor.components])
-            found = np.tensordot(weights, found, 1)[None]
         first, second = self
         return xr.DataArray(
-            found[0],
+            self._correlation()[0],
             dims=self.each[0].dims,
             coords=self.each[0].coords,
             name="correlation",
@@ -304,35 +299,24 @@ class Posteriors(Mapping[str, Posterior]):
 
     def _correlation(self) -> Any:
         first, second = (p.query.task for p in self.each)
-        own = self.each[0]
-        return own.query.evaluate(
-            own.predictor, "correlation", own.components, tasks=(first, second)
-        )
+        query, predictor = self.each[0].query, self.each[0].predictor
+        return query.evaluate(predictor, "correlation", 1, tasks=(first, second))
 
     def _in_closed_form(self, limits: Mapping[str, Limit], how: str) -> FloatArray:
         pair = Posteriors(tuple(self[v] for v in limits))
         first = pair.each[0]
-        moments = [p.moments.reshape(2, -1, math.prod(p.query.shape)) for p in pair.each]
-        cells = np.flatnonzero(np.isfinite(moments[0][0, 0]))
-        correlation = pair._correlation().reshape(len(moments[0][0]), -1)[:, cells]
-        total = np.zeros(cells.size)
-        for k, component in enumerate(first.predictor.components):
-            scores = [
-                _scores(p, limit, k, cells)
-                for p, limit in zip(pair.each, limits.values(), strict=True)
-            ]
-            spreads = [component.spread(p.query.task) for p in pair.each]
-            for weight, *scales in _together(*spreads):
-                away = [
-                    _away(score, mean[k, cells], scale * std[k, cells])
-                    for (mean, std), score, scale in zip(moments, scores, scales, strict=True)
-                ]
-                found = both_above(away[0], away[1], correlation[k])
-                if how == "any":
-                    found = tail(away[0], *_UNIT, -1.0) + tail(away[1], *_UNIT, -1.0) - found
-                total = total + component.weight * weight * found
+        moments = [p.moments.reshape(2, -1) for p in pair.each]
+        cells = np.flatnonzero(np.isfinite(moments[0][0]))
+        first_away, second_away = (
+            standardised(_scores(p, limit, cells), mean[cells], std[cells])
+            for p, limit, (mean, std) in zip(pair.each, limits.values(), moments, strict=True)
+        )
+        correlation = pair._correlation().reshape(-1)[cells]
+        found = both_above(first_away, second_away, correlation)
+        if how == "any":
+            found = ndtr(-first_away) + ndtr(-second_away) - found
         out = np.full(moments[0].shape[-1], np.nan)
-        out[cells] = np.clip(total, 0.0, 1.0)
+        out[cells] = np.clip(found, 0.0, 1.0)
         return out.reshape(first.query.shape)
 
     def _by_draws(self, limits: Mapping[str, Limit], how: str, n: int, seed: int) -> Any:
@@ -355,12 +339,12 @@ def _limit(posterior: Posterior, threshold: Any) -> Limit:
     return Limit.of(threshold, posterior.name, units, posterior.sizes, posterior.coords)
 
 
-def _scores(posterior: Posterior, limit: Limit, component: int, cells: IntArray) -> FloatArray:
-    """Return the normal scores of a threshold at some cells, under the law of a component."""
+def _scores(posterior: Posterior, limit: Limit, cells: IntArray) -> FloatArray:
+    """Return the normal scores of a threshold at some cells."""
     query, shape = posterior.query, posterior.query.shape
     pairs = zip(query.fields, query.missing(query.field_index), strict=True)
     fields = [np.broadcast_to(np.expand_dims(f, axes), shape).flat[cells] for f, axes in pairs]
-    law = posterior.predictor.law(component, query.task, fields)
+    law = posterior.predictor.law(query.task, fields)
     value: Any = limit.value
     if isinstance(value, xr.DataArray):
         blank = xr.DataArray(np.zeros(shape), dims=query.dims)
@@ -371,23 +355,3 @@ def _scores(posterior: Posterior, limit: Limit, component: int, cells: IntArray)
 def _own_threshold(result: xr.DataArray, variable: str) -> xr.DataArray:
     """Give the threshold of a result a name of its own: each variable has another."""
     return result.rename(threshold=f"{variable}_threshold")
-
-
-def _away(score: FloatArray, mean: FloatArray, std: FloatArray) -> FloatArray:
-    """Return how many deviations a score is above the mean; without end where all is known."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        known = np.where(score >= mean, np.inf, -np.inf)
-        return np.where(std > 0.0, (score - mean) / std, known)
-
-
-def _together(first: Spread, second: Spread) -> Iterator[tuple[float, float, float]]:
-    """Yield weights and scales of two laws of errors, whose levels are the same in every draw."""
-    ends = [np.cumsum(s.weights)[:-1] for s in (first, second)]
-    cuts = np.unique(np.concatenate([[0.0], *ends, [1.0]]))
-    for low, high in itertools.pairwise(cuts.tolist()):
-        middle = 0.5 * (low + high)
-        scales = [
-            float(s.scales[np.searchsorted(e, middle)])
-            for s, e in zip((first, second), ends, strict=True)
-        ]
-        yield high - low, scales[0], scales[1]

@@ -7,8 +7,7 @@ that splits the sample has means and variances of its own; there the deviation c
 process of its parameters, in units of that process's standard deviation.
 
 At a datum the deviation is zero. At a value that is known as an interval the deviation says which
-quantile of its law is drawn. Where a prediction is a mixture, each realization belongs to one of
-its components, and to one scale of its errors, in turn.
+quantile of its law is drawn.
 """
 
 from __future__ import annotations
@@ -25,18 +24,15 @@ from xcopula.labels.observations import to_targets
 from xcopula.methods.between import Places, variance_at
 from xcopula.prediction.blocks import slices, wanted_cells
 from xcopula.prediction.lattice import find_lattice
-from xcopula.prediction.predictor import Component, Predictor
+from xcopula.prediction.predictor import ConditionedProcess, Predictor
 from xcopula.process import Targets
 from xcopula.process.bounded import Bounded
-from xcopula.process.paths import KeyArray, Waves, add_numbers, place_keys, site_keys
+from xcopula.process.paths import KeyArray, add_numbers, place_keys, site_keys
 
 __all__ = ["Realizations", "realize", "simulate"]
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
-# Components and scales are taken in turn by steps that fill the unit square evenly.
-_STEPS = 0.7548776662466927, 0.5698402909980532
 # So many numbers, of all realizations, are worked on at a time; and so many cells at least.
 _NUMBERS, _LEAST = 2**21, 2**10
 # A lattice is worth its masked cells up to so many for each that is wanted.
@@ -52,23 +48,13 @@ class Realizations:
     seed : int
     numbers : tuple of int
         Which realizations.
-    components : ndarray (k,), int
-        The component of a mixture that each belongs to.
-    levels : ndarray (k,)
-        Which scale of the errors each has, as a level of their mixture.
     rows : ndarray (k, n)
         The prior, with the nugget, at the observations.
     """
 
     seed: int
     numbers: tuple[int, ...]
-    components: IntArray
-    levels: FloatArray
     rows: FloatArray
-
-    def waves(self, k: int, component: Component) -> Waves:
-        """Draw the signal of the k-th of them."""
-        return component.prior.draw(self.seed, self.numbers[k])
 
 
 def realize(predictor: Predictor, seed: int, start: int, count: int) -> Realizations:
@@ -80,23 +66,17 @@ def realize(predictor: Predictor, seed: int, start: int, count: int) -> Realizat
         If the spectrum of a kernel is not known.
     """
     numbers = tuple(range(start, start + count))
-    first = np.random.default_rng([seed]).random(2)
-    turns = (first[:, None] + np.outer(_STEPS, numbers)) % 1.0
-    shares = np.cumsum([c.weight for c in predictor.components])
-    components = np.searchsorted(shares / shares[-1], turns[0], side="right")
-    found = Realizations(seed, numbers, components, turns[1], np.empty((count, 0)))
-    rows = [_at_data(found, k, predictor.components[which]) for k, which in enumerate(components)]
-    return Realizations(seed, numbers, components, turns[1], np.stack(rows))
+    rows = np.stack([_at_data(predictor.process, seed, number) for number in numbers])
+    return Realizations(seed, numbers, rows)
 
 
-def _at_data(realizations: Realizations, k: int, component: Component) -> FloatArray:
+def _at_data(process: ConditionedProcess, seed: int, number: int) -> FloatArray:
     """Return the prior (n,) at the observations, as they are known."""
-    seed, number, joint = realizations.seed, realizations.numbers[k], component.joint
-    sample = joint.sample
-    row = realizations.waves(k, component).on(sample)
+    joint, sample = process.joint, process.joint.sample
+    row = process.prior.draw(seed, number).on(sample)
     for task in range(sample.tasks):
-        own = sample.task(task)
-        row[own] += component.prior.nuggets(task, site_keys(sample.sites[own]), seed, number)
+        where = sample.task(task)
+        row[where] += process.prior.nuggets(task, site_keys(sample.sites[where]), seed, number)
     if joint.extra is not None:
         # What stands in for an interval has an error of its own.
         keys = site_keys(np.arange(sample.size))
@@ -119,7 +99,7 @@ def simulate(
 
     Parameters
     ----------
-    frame : ndarray (2 c, ...), or a list of it
+    frame : ndarray (2, ...), or a list of it
         What :meth:`Predictor.frame` returns, of all cells. Dask makes a list of the one block
         there is; were it to join blocks, what follows would not be part of the same task.
     *arrays : ndarray
@@ -145,10 +125,8 @@ def simulate(
         return out.reshape(-1, *shape)
     by_lattice = out.shape[1] <= _MASKED * cells.size
     lattice = find_lattice(predictor.coordinates, coordinates, shape) if by_lattice else None
-    drawn = [
-        realizations.waves(k, predictor.components[c])
-        for k, c in enumerate(realizations.components)
-    ]
+    process, seed = predictor.process, realizations.seed
+    drawn = [process.prior.draw(seed, number) for number in realizations.numbers]
     if lattice is not None:
         for row, waves in zip(out, drawn, strict=True):
             row[cells] = lattice.signal(waves, task).reshape(-1)[cells]
@@ -159,19 +137,18 @@ def simulate(
         numbers = [c.flat[where] for c in spread]
         targets = to_targets(predictor.coordinates, predictor.sites, numbers)
         if lattice is None:
-            out[:, where] = np.stack([w.at(targets.inputs, task) for w in drawn])
-        keys = _keys(predictor, targets, numbers) if nugget else None
-        beside = [f.flat[where] for f in laws]
-        block = out[:, where]
-        for which in sorted(set(realizations.components.tolist())):
-            own = np.flatnonzero(realizations.components == which)
-            some = _Some(predictor.components[which], realizations, own, task, nugget)
-            at = around[which :: len(predictor.components), where]
-            latent = some.latent(targets, block[own], keys, *at)
-            law = predictor.law(which, task, beside)
-            for k, row in zip(own, latent, strict=True):
-                block[k] = law.from_normal(row)
-        out[:, where] = block
+            prior = np.stack([waves.at(targets.inputs, task) for waves in drawn])
+        else:
+            prior = out[:, where]
+        if nugget:
+            keys = _keys(predictor, targets, numbers)
+            for row, number in zip(prior, realizations.numbers, strict=True):
+                row += process.prior.nuggets(task, keys, seed, number)
+        places = Places(targets, task, nugget)
+        latent = _condition(process, realizations, places, prior, *around[:, where])
+        law = predictor.law(task, [f.flat[where] for f in laws])
+        for row, z in zip(out, latent, strict=True):
+            row[where] = law.from_normal(z)
     return out.reshape(-1, *shape)
 
 
@@ -185,59 +162,38 @@ def _keys(predictor: Predictor, targets: Targets, numbers: Sequence[FloatArray])
     )
 
 
-@dataclass(frozen=True)
-class _Some:
-    """The realizations that belong to one component."""
+def _condition(
+    process: ConditionedProcess,
+    realizations: Realizations,
+    places: Places,
+    prior: FloatArray,
+    mean: FloatArray,
+    ratio: FloatArray,
+) -> FloatArray:
+    """Return latent paths (k, m) at places, from the prior there, which is overwritten."""
+    (targets, task, nugget), joint = places, process.joint
+    prior -= joint.means(targets, realizations.rows, task=task, nugget=nugget)
+    datum = joint.sample.observed(task, targets.sites)
+    known = np.flatnonzero((datum >= 0) & nugget)
+    deviations = prior[:, known]  # a copy: they say which quantile of an interval is drawn
+    prior[:, known] = 0.0
+    prior *= ratio
+    prior += mean
+    if known.size and process.limits is not None:
+        inside = np.isfinite(process.limits.at(targets.sites[known], task)).any(axis=0)
+        at = known[inside]
+        if at.size:
+            prior[:, at] = _truncated(process, targets.take(at), task, deviations[:, inside])
+    return prior
 
-    component: Component
-    realizations: Realizations
-    own: IntArray
-    task: int
-    nugget: bool
 
-    def latent(
-        self,
-        targets: Targets,
-        signal: FloatArray,
-        keys: KeyArray | None,
-        mean: FloatArray,
-        ratio: FloatArray,
-    ) -> FloatArray:
-        """Return latent paths (k, m) at targets, from the prior's signal there."""
-        component, task, joint = self.component, self.task, self.component.joint
-        if keys is not None:
-            for row, k in zip(signal, self.own, strict=True):
-                number = self.realizations.numbers[k]
-                row += component.prior.nuggets(task, keys, self.realizations.seed, number)
-        rows = self.realizations.rows[self.own]
-        signal -= joint.means(targets, rows, task=task, nugget=self.nugget)
-        spread = component.spread(task)
-        which = np.searchsorted(np.cumsum(spread.weights)[:-1], self.realizations.levels[self.own])
-        scales = spread.scales[which][:, None]
-        datum = joint.sample.observed(task, targets.sites)
-        known = np.flatnonzero((datum >= 0) & self.nugget)
-        met = signal[:, known]  # a copy: what it says of intervals
-        signal[:, known] = 0.0
-        signal *= ratio
-        signal *= scales
-        signal += mean
-        if known.size and component.limits is not None:
-            inside = np.isfinite(component.limits.at(targets.sites[known], task)).any(axis=0)
-            at = known[inside]
-            if at.size:
-                signal[:, at] = self._within(targets.take(at), met[:, inside])
-        return signal
-
-    def _within(self, targets: Targets, deviations: FloatArray) -> FloatArray:
-        """Return scores (k, m) of values that are known as intervals, from deviations there."""
-        component, joint = self.component, self.component.joint
-        assert component.limits is not None
-        spread = np.sqrt(variance_at(joint, Places(targets, self.task, nugget=True)))
-        own = component.conditioned.moments(targets, task=self.task)
-        law = Bounded(
-            own.mean,
-            np.sqrt(own.variance),
-            component.spread(self.task),
-            *component.limits.at(targets.sites, self.task),
-        )
-        return np.stack([law.quantile(ndtr(row / spread)) for row in deviations])
+def _truncated(
+    process: ConditionedProcess, targets: Targets, task: int, deviations: FloatArray
+) -> FloatArray:
+    """Return scores (k, m) of values that are known as intervals, from deviations there."""
+    assert process.limits is not None
+    std = np.sqrt(variance_at(process.joint, Places(targets, task, nugget=True)))
+    moments = process.moments(targets, task)
+    limits = process.limits.at(targets.sites, task)
+    law = Bounded(moments.mean, np.sqrt(moments.variance), *limits)
+    return np.stack([law.quantile(ndtr(row / std)) for row in deviations])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xcopula.process.copula import Process
 from xcopula.process.evidence import Evidence
+from xcopula.process.information import information_content
 from xcopula.process.predictive import Predictive
 from xcopula.process.sample import (
     Moments,
@@ -15,11 +16,8 @@ from xcopula.process.sample import (
 )
 from xcopula.process.scores import Scores, drawn_scores, scores, scores_of
 from xcopula.process.sites import NO_SITE, Sites, number_sites
-from xcopula.process.spread import NORMAL, Spread, Student
-from xcopula.process.told import parts_told
 
 __all__ = [
-    "NORMAL",
     "NO_SITE",
     "Evidence",
     "Moments",
@@ -28,15 +26,13 @@ __all__ = [
     "Sample",
     "Scores",
     "Sites",
-    "Spread",
-    "Student",
     "Targets",
     "drawn_scores",
+    "information_content",
     "keep_data",
     "keep_scores",
     "known_data",
     "number_sites",
-    "parts_told",
     "scores",
     "scores_of",
 ]

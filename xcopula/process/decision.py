@@ -22,16 +22,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri, owens_t
 
-from xcopula.process.spread import NORMAL, Spread
-
 __all__ = ["Misclassification", "Variance", "distance_of", "expected_error"]
 
 FloatArray = npt.NDArray[np.float64]
 
 # What a measurement changes is less than exp(-h^2 v / 2 r): beyond this exponent it is nothing.
 _MOVED = 30.0
-# So rare a scale of the errors adds nothing to a probability.
-_RARE = 1e-12
 
 
 def distance_of(above: FloatArray, below: FloatArray) -> FloatArray:
@@ -39,9 +35,7 @@ def distance_of(above: FloatArray, below: FloatArray) -> FloatArray:
     return np.asarray(-ndtri(np.minimum(np.minimum(above, below), 0.5)))
 
 
-def expected_error(
-    distance: FloatArray, variance: FloatArray, reduction: FloatArray, spread: Spread = NORMAL
-) -> FloatArray:
+def expected_error(distance: FloatArray, variance: FloatArray, reduction: FloatArray) -> FloatArray:
     """Return the probability that the decision of a cell will be wrong.
 
     Parameters
@@ -52,23 +46,14 @@ def expected_error(
         Before anything more is measured.
     reduction : ndarray (..., m)
         What will be taken off it.
-    spread : Spread, optional
-        The law of the errors. All measurements have the same unknown scale, which changes no
-        decision.
     """
-    total = np.zeros(reduction.shape)
+    error = np.broadcast_to(ndtr(-distance), reduction.shape).copy()
     with np.errstate(invalid="ignore"):  # far from the threshold of a cell that is known
-        away = distance**2 * variance / (2.0 * _MOVED)
-    for scale, weight in zip(spread.scales.tolist(), spread.weights.tolist(), strict=True):
-        if weight < _RARE:
-            continue
-        own = np.broadcast_to(weight * ndtr(-distance / scale), total.shape).copy()
-        moved = np.nonzero(reduction * scale**2 > away)
-        cell, less = moved[-1], reduction[moved]
-        left = np.maximum(variance[cell] - less, 0.0)
-        own[moved] = 2.0 * weight * owens_t(distance[cell] / scale, np.sqrt(left / less))
-        total += own
-    return total
+        moved = np.nonzero(reduction > distance**2 * variance / (2.0 * _MOVED))
+    cell, less = moved[-1], reduction[moved]
+    left = np.maximum(variance[cell] - less, 0.0)
+    error[moved] = 2.0 * owens_t(distance[cell], np.sqrt(left / less))
+    return error
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +64,13 @@ class Variance:
     ----------
     variance : ndarray (m,)
         Before anything more is measured.
-    spread : Spread
-        The law of the errors.
     """
 
     variance: FloatArray
-    spread: Spread = NORMAL
 
     def __call__(self, reduction: FloatArray, part: slice = slice(None)) -> FloatArray:
         """Return the loss (..., b) of some cells, if so much is taken off their variances."""
-        left = np.maximum(self.variance[part] - reduction, 0.0)
-        return np.asarray(self.spread.std**2 * left)
+        return np.asarray(np.maximum(self.variance[part] - reduction, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +81,11 @@ class Misclassification:
     ----------
     distance, variance : ndarray (m,)
         As in :func:`expected_error`.
-    spread : Spread
-        The law of the errors.
     """
 
     distance: FloatArray
     variance: FloatArray
-    spread: Spread = NORMAL
 
     def __call__(self, reduction: FloatArray, part: slice = slice(None)) -> FloatArray:
         """Return the loss (..., b) of some cells, if so much is taken off their variances."""
-        return expected_error(self.distance[part], self.variance[part], reduction, self.spread)
+        return expected_error(self.distance[part], self.variance[part], reduction)

@@ -1,48 +1,50 @@
-r"""The predictive law at some sites: a mixture of processes, each with its own laws.
+r"""The predictive law at some sites, in terms of the latent moments and the marginal law.
 
-A component has latent moments :math:`\mu, s`, a marginal law F and a law of its errors (a
-:class:`~xcopula.process.spread.Spread`). The distribution function is the weighted sum of theirs;
-quantiles are solved for. Where there is one component and its errors are normal, everything is the
-closed form of :mod:`xcopula.process.outcome`.
+With :math:`\mu, \sigma` the latent mean and standard deviation, the prediction is
+:math:`Y^* = F^{-1}(\Phi(\mu + \sigma Z))`: quantiles, probabilities and densities have closed
+forms, moments and the CRPS are integrals over Z. A law that varies is bound to the rows of the
+sites (:meth:`Marginal.at`).
 
-At the site of a value that is known as an interval each component is the law of that value: its
-latent law between the limits (:mod:`xcopula.process.bounded`). A law with an atom keeps it: all
-scores up to that of the atom are the atom.
+At the site of an interval-censored value the latent law is truncated to the interval
+(:mod:`xcopula.process.bounded`). A law with an atom keeps it: all scores up to that of the atom are
+the atom.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp, ndtri
+from scipy.special import ndtr, ndtri
 
 from xcopula.marginals.base import Marginal
-from xcopula.process import outcome
-from xcopula.process.bounded import Bounded
-from xcopula.process.roots import find_roots
+from xcopula.marginals.tails import log_between
+from xcopula.process.bounded import Bounded, standardised
 from xcopula.process.sample import Moments
-from xcopula.process.spread import NORMAL, Spread
 
-__all__ = ["Predictive"]
+__all__ = ["Predictive", "score_of"]
 
 FloatArray = npt.NDArray[np.float64]
-# Weight, law, latent mean, deviation, law of the errors.
-Component = tuple[float, Marginal, FloatArray, FloatArray, Spread]
 
-# The score's integral is cut where components have these latent quantiles (in deviations), and a
-# piece has so many nodes: the normal law's closed form is met to 1e-9.
+# The score's integral over levels runs over so many standard deviations, with so many nodes on each
+# side of the observation: the normal law's closed form is met to 1e-14.
+_FARTHEST = 9.0
+_LEGENDRE = np.polynomial.legendre.leggauss(48)
+# Where there is an atom or an interval the integral is over values, cut where the latent law has
+# these quantiles (in deviations); a piece has so many nodes, more where it may begin with a root.
 _CUTS = (-9.0, -6.0, -4.0, -2.5, -1.25, 0.0, 1.25, 2.5, 4.0, 6.0, 9.0)
-_LEGENDRE, _ROOTED = (
+_SMOOTH, _SHORT, _ROOTED = (
     (0.5 * (1.0 + nodes), 0.5 * weights)
-    for nodes, weights in map(np.polynomial.legendre.leggauss, (8, 20))
+    for nodes, weights in map(np.polynomial.legendre.leggauss, (10, 8, 20))
 )
-_FARTHEST = 37.0  # beyond so many deviations a normal probability underflows
+# Moments are integrated in panels of this width, until the density has fallen by e^-36 and a panel
+# adds less than this share.
+_WIDTH, _FALLEN, _NEGLIGIBLE, _PANELS = 1.5, 36.0, 1e-16, 200
+_LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,92 +53,37 @@ class Predictive:
 
     Attributes
     ----------
-    means, stds : ndarray (k, m)
-        Latent moments of the components.
-    laws : tuple of Marginal
-        Of each component, bound to the rows of the sites if it varies.
-    weights : ndarray (k,)
-        Of the components; they add up to one.
-    spreads : tuple of Spread
-        The law of the errors of each, in units of its deviation.
-    limits : ndarray (2, k, m), optional
-        Between which scores each lies; infinite on open sides.
+    mu, sigma : ndarray (m,)
+        Latent mean and standard deviation; without the limits, where there are limits.
+    law : Marginal
+        Bound to the rows of the sites if it varies.
+    limits : ndarray (2, m), optional
+        Normal scores that bound the latent value; infinite on open sides.
     """
 
-    means: FloatArray
-    stds: FloatArray
-    laws: tuple[Marginal, ...]
-    weights: FloatArray
-    spreads: tuple[Spread, ...]
+    mu: FloatArray
+    sigma: FloatArray
+    law: Marginal
     limits: FloatArray | None = None
 
     @classmethod
     def of(cls, moments: Moments, law: Marginal) -> Self:
-        """Return the law of one component with normal errors."""
-        std = np.sqrt(moments.variance)
-        return cls(moments.mean[None], std[None], (law,), np.ones(1), (NORMAL,))
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is one component with normal errors."""
-        return len(self.laws) == 1 and self.spreads[0] is NORMAL
-
-    def _components(self) -> Iterator[Component]:
-        yield from zip(
-            self.weights.tolist(), self.laws, self.means, self.stds, self.spreads, strict=True
-        )
+        """Return the law that latent moments define."""
+        return cls(moments.mean, np.sqrt(moments.variance), law)
 
     @functools.cached_property
-    def _bounded(self) -> tuple[Bounded | None, ...]:
-        """The components between their limits, or None for each where no site has any."""
+    def _bounded(self) -> Bounded | None:
+        """The truncated latent law; None where no site has limits."""
         if self.limits is None or not np.isfinite(self.limits).any():
-            return (None,) * len(self.laws)
-        return tuple(
-            Bounded(mean, std, spread, *self.limits[:, k])
-            for k, (_, _, mean, std, spread) in enumerate(self._components())
-        )
-
-    @functools.cached_property
-    def atoms(self) -> list[float]:
-        """Values that have a probability of their own."""
-        return sorted({law.atom for law in self.laws if law.atom is not None})
-
-    def _normals(self) -> Iterator[tuple[float, Marginal, FloatArray, FloatArray]]:
-        """Yield the normal parts of all components: weight, law, latent mean and deviation."""
-        for weight, law, mean, std, spread in self._components():
-            for share, scale in zip(spread.weights.tolist(), spread.scales.tolist(), strict=True):
-                yield weight * share, law, mean, scale * std
+            return None
+        return Bounded(self.mu, self.sigma, *self.limits)
 
     def quantile(self, level: float) -> FloatArray:
         """Return the quantile of a level in (0, 1)."""
-        own = []
-        for bounded, (_, law, mean, std, spread) in self._with_bounds():
-            score = mean + std * spread.quantile(level)
-            if bounded is not None:
-                score = np.where(bounded.where, bounded.quantile(level), score)
-            own.append(law.from_normal(score))
-        if len(own) == 1:
-            return own[0]
-        # The mixture's lies between those of its components.
-        each, sign = np.stack(own), 1.0 if level <= 0.5 else -1.0
-        goal = float(ndtri(level))
-
-        def excess(value: FloatArray) -> FloatArray:
-            # Of the smaller tail, as a normal score: nearly linear, so that few steps are needed.
-            score = sign * ndtri(self._tail(value, sign))
-            return np.asarray(np.clip(score, -_FARTHEST, _FARTHEST) - goal)
-
-        low = each.min(axis=0)
-        found = find_roots(excess, low, each.max(axis=0))
-        # What is less likely than the least of them already is that: a step hides the root.
-        found = np.where(self._tail(low, 1.0) >= level, low, found)
-        for atom in self.atoms:
-            below = self._tail(np.nextafter(atom, -np.inf), 1.0)
-            found = np.where((below < level) & (self._tail(atom, 1.0) >= level), atom, found)
-        return found
-
-    def _with_bounds(self) -> Iterator[tuple[Bounded | None, Component]]:
-        yield from zip(self._bounded, self._components(), strict=True)
+        score = self.mu + self.sigma * ndtri(level)
+        if self._bounded is not None:
+            score = np.where(self._bounded.where, self._bounded.quantile(level), score)
+        return self.law.from_normal(score)
 
     def cdf(self, value: float | FloatArray) -> FloatArray:
         """Return P(Y <= value), for one value or one of each site."""
@@ -144,9 +91,10 @@ class Predictive:
 
     def cdf_below(self, value: FloatArray) -> FloatArray:
         """Return P(Y < value), which an atom at the value is no part of."""
-        return np.where(
-            np.isin(value, self.atoms), self.cdf(np.nextafter(value, -np.inf)), self.cdf(value)
-        )
+        if self.law.atom is None:
+            return self.cdf(value)
+        below = np.nextafter(value, -np.inf)
+        return self.cdf(np.where(value == self.law.atom, below, value))
 
     def exceedance(self, value: float | FloatArray) -> FloatArray:
         """Return P(Y > value), for one value or one of each site; exact also where it is tiny."""
@@ -154,120 +102,152 @@ class Predictive:
 
     def _tail(self, value: float | FloatArray, sign: float | FloatArray) -> FloatArray:
         """Return the probability of at most a value (sign 1), or of more than it (-1)."""
-        total = np.zeros(self.means.shape[1:])
-        for bounded, (weight, law, mean, std, spread) in self._with_bounds():
-            score = outcome.score_of(law, value, mean.shape)
-            own = np.zeros(self.means.shape[1:])
-            for share, scale in zip(spread.weights.tolist(), spread.scales.tolist(), strict=True):
-                own = own + share * outcome.tail(score, mean, scale * std, sign)
-            if bounded is not None:
-                own = np.where(bounded.where, bounded.tail(score, sign), own)
-            total = total + weight * own
-        return total
+        score = score_of(self.law, value, self.mu.shape)
+        distance = standardised(score, self.mu, self.sigma)
+        found = np.where(np.isnan(self.mu) | np.isnan(score), np.nan, ndtr(sign * distance))
+        if self._bounded is not None:
+            found = np.where(self._bounded.where, self._bounded.tail(score, sign), found)
+        return found
 
     def mean(self) -> FloatArray:
-        """Return E[Y], NaN where the tail of a law is too heavy for it to exist."""
-        total = np.zeros(self.means.shape[1:])
-        for weight, law, mean, std in self._normals():
-            total = total + weight * outcome.mean(mean, std, law)
-        return total if self._between is None else np.where(*self._between[:2], total)
+        """Return E[Y], NaN where the tail of the law is too heavy for it to exist."""
+        return self._moment(1, 0.0)
 
     def std(self) -> FloatArray:
         """Return the standard deviation of Y, NaN where it does not exist."""
-        if self.plain:
-            found = outcome.std(self.means[0], self.stds[0], self.laws[0])
-        else:
-            whole, total = self.mean(), np.zeros(self.means.shape[1:])
-            for weight, law, mean, std in self._normals():
-                own, within = outcome.mean(mean, std, law), outcome.std(mean, std, law)
-                total = total + weight * (within**2 + (own - whole) ** 2)
-            found = np.sqrt(total)
-        return found if self._between is None else np.where(*self._between[::2], found)
+        return np.sqrt(self._moment(2, self.mean()))
 
-    @functools.cached_property
-    def _between(self) -> tuple[npt.NDArray[np.bool_], FloatArray, FloatArray] | None:
-        """At which sites there are limits, and mean and deviation there; None if nowhere."""
-        shape = self.means.shape[1:]
-        where, first, second = np.zeros(shape, np.bool_), np.zeros(shape), np.zeros(shape)
-        for bounded, (weight, law, *_) in self._with_bounds():
-            if bounded is None:
-                return None
-            where = where | bounded.where
-            scores, shares = bounded.nodes()
-            values = np.stack([law.from_normal(z) for z in scores])
-            endless = np.isposinf(bounded.high) & (law.tail_index * bounded.std**2 >= 1.0)
-            own = np.where(endless, np.nan, np.einsum("jm,jm->m", shares, values))
-            first = first + weight * own
-            second = second + weight * np.einsum("jm,jm->m", shares, values**2)
-        return where, first, np.asarray(np.sqrt(np.maximum(second - first**2, 0.0)))
+    def _moment(self, power: int, centre: FloatArray | float) -> FloatArray:
+        r"""Integrate (y - centre)^power over Z, given the limits, panel by panel by a Gauss rule.
+
+        The panels go outwards from where the density is highest, as far as they add to the moment:
+        that of a log-normal law lies where its growth has moved it. In a tail of index
+        :math:`\xi`, y grows like :math:`\exp(\xi z^2 / 2)`, so the integrand decays like a Gaussian
+        of variance 1 / (1 - power xi sigma^2): panels are as much wider, and where that is not
+        positive, and the tail within the limits, the moment does not exist.
+        """
+        law, known = self.law, ~(self.sigma > 0.0)
+        low, high = np.full((2, self.mu.size), [[-np.inf], [np.inf]])
+        if self.limits is not None:
+            low, high = (standardised(end, self.mu, self.sigma) for end in self.limits)
+        decay = 1.0 - power * law.tail_index * self.sigma**2
+        ends = law.ends()
+        whole = (np.isposinf(high) & np.isposinf(ends[1])) | (np.isneginf(low) & np.isinf(ends[0]))
+        wide = 1.0 / np.sqrt(np.where(decay > 0.0, decay, 1.0))
+        log_mass, total, first = log_between(low, high), np.zeros(self.mu.shape), low
+        if law.atom is not None:
+            edge = standardised(score_of(law, law.atom, self.mu.shape), self.mu, self.sigma)
+            first = np.clip(edge, low, high)
+            total = np.exp(log_between(low, first) - log_mass) * (law.atom - centre) ** power
+        start = np.clip(0.0, first, high)
+        step = _WIDTH * wide / (1.0 + 0.5 * np.where(np.isfinite(start), np.abs(start), 0.0))
+        size = np.abs(total)
+        for end, direction in ((high, 1.0), (first, -1.0)):
+            near, active = start, (start != end) & ~known
+            for _ in range(_PANELS):
+                if not active.any():
+                    break
+                far = np.where(active, near + direction * step, near)
+                far = np.minimum(far, end) if direction > 0.0 else np.maximum(far, end)
+                pair = (near, far) if direction > 0.0 else (far, near)
+                part = self._panel(*pair, first, log_mass, power, centre)
+                total = np.where(active, total + part, total)
+                size = np.where(active, size + np.abs(part), size)
+                fallen = np.abs(far * far - start * start) > 2.0 * _FALLEN
+                over = fallen & (np.abs(part) <= _NEGLIGIBLE * size)
+                active = active & ~over & (far != end) & np.isfinite(part)
+                near = far
+        total = np.where(known, (law.from_normal(self.mu) - centre) ** power, total)
+        return np.where((decay > 0.0) | ~whole, total, np.nan)
+
+    def _panel(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        first: FloatArray,
+        log_mass: FloatArray,
+        power: int,
+        centre: FloatArray | float,
+    ) -> FloatArray:
+        """Integrate over [low, high] in units of the deviation."""
+        atom = self.law.atom is not None
+        # From an atom on, values may begin to grow with a root.
+        root = np.where(low == first, 4.0, 1.0) if atom else 1.0
+        total = np.zeros(self.mu.shape)
+        for node, weight in zip(*(_ROOTED if atom else _SMOOTH), strict=True):
+            with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+                z = low + (high - low) * node**root
+                y = self.law.from_normal(self.mu + self.sigma * z)
+                share = np.exp((-0.5 * z * z - _LOG_ROOT - log_mass) / power)
+                # Where y overflows the density has long vanished.
+                term = np.where(np.isinf(y), 0.0, share * (y - centre)) ** power
+                total += weight * (high - low) * root * node ** (root - 1.0) * term
+        return total
 
     def latent_mean(self) -> FloatArray:
-        """Return the mean of the latent process."""
-        means, _ = self._latent
-        return means[0] if len(self.laws) == 1 else np.asarray(self.weights @ means)
+        """Return the mean of the latent process, given the limits."""
+        if self._bounded is None:
+            return self.mu
+        return np.where(self._bounded.where, self._bounded.moments.mean, self.mu)
 
     def latent_std(self) -> FloatArray:
-        """Return the standard deviation of the latent process."""
-        means, inner = self._latent
-        if len(self.laws) == 1:
-            return np.asarray(inner[0])
-        apart = means - self.latent_mean()
-        return np.asarray(np.sqrt(self.weights @ (inner**2 + apart**2)))
-
-    @functools.cached_property
-    def _latent(self) -> tuple[FloatArray, FloatArray]:
-        """Latent means and deviations (k, m) of the components, given their limits."""
-        means = self.means
-        stds = np.array([s.std for s in self.spreads])[:, None] * self.stds
-        for k, bounded in enumerate(self._bounded):
-            if bounded is not None:
-                scores, shares = bounded.nodes()
-                mean = (shares * scores).sum(axis=0)
-                std = np.sqrt((shares * (scores - mean) ** 2).sum(axis=0))
-                own = np.arange(len(means))[:, None] == k
-                means = np.where(own & bounded.where, mean, means)
-                stds = np.where(own & bounded.where, std, stds)
-        return means, stds
-
-    def score(self, observed: FloatArray) -> FloatArray:
-        """Return the normal scores of observed values, the mean of those under each law."""
-        each = [law.to_normal(observed) for law in self.laws]
-        return each[0] if len(each) == 1 else np.asarray(self.weights @ np.stack(each))
+        """Return the standard deviation of the latent process, given the limits."""
+        if self._bounded is None:
+            return self.sigma
+        return np.where(self._bounded.where, np.sqrt(self._bounded.moments.variance), self.sigma)
 
     def log_density(self, observed: FloatArray) -> FloatArray:
         """Return the log density of observed values."""
-        terms = []
-        for weight, law, mean, std, spread in self._components():
-            score = law.to_normal(observed)
-            density = law.log_density(observed)
-            for share, scale in zip(spread.weights.tolist(), spread.scales.tolist(), strict=True):
-                own = _log_density(score, density, mean, scale * std)
-                terms.append(own if self.plain else own + np.log(weight * share))
-        return terms[0] if self.plain else np.asarray(logsumexp(np.stack(terms), axis=0))
+        score, density = self.law.to_normal(observed), self.law.log_density(observed)
+        error = (score - self.mu) / self.sigma
+        with np.errstate(invalid="ignore"):
+            gain = 0.5 * (score**2 - error**2)
+        # At the end of a law's support, or beyond it, the predictive density has vanished.
+        gain = np.where(np.isinf(score), np.where(self.sigma < 1.0, -np.inf, 0.0), gain)
+        return np.asarray(density + gain - np.log(self.sigma))
 
     def crps(self, observed: FloatArray) -> FloatArray:
         r"""Return the continuous ranked probability score of observations, in their own units.
 
-        .. math:: \int (F(y) - 1[y \ge y_{obs}])^2 dy
+        .. math::
 
-        The integral is taken piece by piece between quantiles of the components, by a Gauss rule.
-        NaN gives NaN.
+            \int (F(y) - 1[y \ge y_{obs}])^2 dy
+            = 2 \int (1[y_{obs} < Q(p)] - p)\,(Q(p) - y_{obs})\,dp
+
+        The second is taken in :math:`u = \Phi^{-1}(p)`, where the quantile function of every law
+        is tame, and apart on each side of the observation, where the integrand has a kink. With
+        limits or an atom it is the first. NaN gives NaN.
         """
-        if self.plain and self.limits is None and not self.atoms:
-            return outcome.crps(self.means[0], self.stds[0], self.laws[0], observed)
+        if self.limits is None and self.law.atom is None:
+            return self._crps_by_levels(observed)
         found = self.crps_of_intervals(observed, observed)
         return np.where(np.isnan(observed), np.nan, found)
 
+    def _crps_by_levels(self, observed: FloatArray) -> FloatArray:
+        split = standardised(self.law.to_normal(observed), self.mu, self.sigma)
+        kink = np.clip(split, -_FARTHEST, _FARTHEST)
+        total = np.zeros_like(kink)
+        for low, high, sign in ((-_FARTHEST, kink, -1.0), (kink, _FARTHEST, 1.0)):
+            middle, half = 0.5 * (low + high), 0.5 * (high - low)
+            for node, weight in zip(*_LEGENDRE, strict=True):
+                u = middle + half * node
+                gap = self.law.from_normal(self.mu + self.sigma * u) - observed
+                # ndtr(-u) is 1 - p above the observation, ndtr(u) is p below it
+                total += weight * half * sign * ndtr(-sign * u) * gap * np.exp(-0.5 * u * u)
+        return np.asarray(np.sqrt(2.0 / np.pi) * total)
+
     def crps_of_intervals(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        r"""Return what the score surely is for values that lie between limits (m,).
+        r"""Return the part of the score that is certain for values that lie between limits (m,).
 
         .. math:: \int_{-\infty}^{low} F(y)^2 dy + \int_{high}^{\infty} (1 - F(y))^2 dy
 
         Whatever the value is, this much is counted; between the limits nothing is known.
         """
-        inside = np.where(np.isfinite(low), low, high)
-        atoms = [np.full(inside.shape, atom) for atom in self.atoms]
-        cuts = np.stack([low, high, *atoms, *self._cuts()])
+        inside, atom = np.where(np.isfinite(low), low, high), self.law.atom
+        quantiles = [self.law.from_normal(self.mu + self.sigma * cut) for cut in _CUTS]
+        if atom is not None:
+            quantiles.append(np.full(inside.shape, atom))
+        cuts = np.stack([low, high, *quantiles])
         # A law that saturates has no quantile so far out: its piece is left out.
         cuts = np.sort(np.where(np.isfinite(cuts), cuts, inside), axis=0)
         total = np.zeros_like(inside)
@@ -275,8 +255,8 @@ class Predictive:
             side = np.where(stop <= low, 1.0, -1.0)
             counts = (stop > start) & ((stop <= low) | (start >= high))
             # From an atom on, a distribution function may begin with a root.
-            root = np.where(np.isin(start, self.atoms), 4.0, 1.0) if self.atoms else 1.0
-            for node, weight in zip(*(_ROOTED if self.atoms else _LEGENDRE), strict=True):
+            root = 1.0 if atom is None else np.where(start == atom, 4.0, 1.0)
+            for node, weight in zip(*(_SHORT if atom is None else _ROOTED), strict=True):
                 at = start + (stop - start) * node**root
                 share = weight * (stop - start) * root * node ** (root - 1.0)
                 total += np.where(counts, share * self._tail(at, side) ** 2, 0.0)
@@ -284,40 +264,14 @@ class Predictive:
 
     def log_mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return the log of the probability of values between limits (m,)."""
-        terms = []
-        for weight, law, mean, std, spread in self._components():
-            a, b = (outcome.score_of(law, end, mean.shape) for end in (low, high))
-            if law.atom is not None:
-                a = np.where(low <= law.atom, -np.inf, a)
-            free = Bounded(mean, std, spread, np.where(np.isinf(low), low, a), np.asarray(b))
-            terms.append(np.log(weight) + free.log_mass())
-        return np.asarray(logsumexp(np.stack(terms), axis=0))
-
-    def _cuts(self) -> Iterator[FloatArray]:
-        """Yield the least, the mean and the largest quantile of the components, by level."""
-        widest = [s.scales.max() for s in self.spreads]
-        for cut in _CUTS:
-            each = np.stack(
-                [
-                    law.from_normal(mean + std * cut * wide)
-                    for law, mean, std, wide in zip(
-                        self.laws, self.means, self.stds, widest, strict=True
-                    )
-                ]
-            )
-            yield each.min(axis=0)
-            if len(each) > 1:
-                yield self.weights @ each
-                yield each.max(axis=0)
+        a, b = (score_of(self.law, end, self.mu.shape) for end in (low, high))
+        if self.law.atom is not None:
+            a = np.where(low <= self.law.atom, -np.inf, a)
+        a, b = np.where(np.isinf(low), low, a), np.asarray(b)
+        return log_between(*(standardised(end, self.mu, self.sigma) for end in (a, b)))
 
 
-def _log_density(
-    score: FloatArray, density: FloatArray, mean: FloatArray, std: FloatArray
-) -> FloatArray:
-    """Return the log density of values with these normal scores and log densities of their law."""
-    error = (score - mean) / std
-    with np.errstate(invalid="ignore"):
-        gain = 0.5 * (score**2 - error**2)
-    # At the end of a law's support, or beyond it, the predictive density has vanished.
-    gain = np.where(np.isinf(score), np.where(std < 1.0, -np.inf, 0.0), gain)
-    return np.asarray(density + gain - np.log(std))
+def score_of(law: Marginal, value: float | FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return the normal score of a value, or of one of each site."""
+    # A law that varies has a score at each site, a constant one the same at all.
+    return law.to_normal(np.broadcast_to(value, shape) if law.fields else value)

@@ -30,9 +30,8 @@ _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 class Scores(NamedTuple):
     """Predictions of observed values and their scores, each (m,).
 
-    ``lower`` and ``upper`` bound the central 90 %; ``score``, ``mean`` and ``std`` are latent, and
-    means over components where there are several. The score of an interval is the one that has its
-    PIT.
+    ``lower`` and ``upper`` bound the central 90 %; ``score``, ``mean`` and ``std`` are latent.
+    The score of an interval is the one that has its PIT.
     """
 
     observed: FloatArray
@@ -77,13 +76,13 @@ def scores_of(
         pit=predicted.cdf(observed),
         crps=predicted.crps(observed),
         log_score=predicted.log_density(observed),
-        score=predicted.score(observed),
+        score=predicted.law.to_normal(observed),
         mean=predicted.latent_mean(),
         std=predicted.latent_std(),
     )
     low, high = np.stack([observed, observed]) if limits is None else limits
-    atom = np.isin(observed, predicted.atoms)
-    low = np.where(atom & (low == high), -np.inf, low)
+    if predicted.law.atom is not None:
+        low = np.where((observed == predicted.law.atom) & (low == high), -np.inf, low)
     inside = low < high
     return _with_intervals(found, predicted, low, high, inside) if inside.any() else found
 

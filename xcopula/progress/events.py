@@ -18,8 +18,8 @@ class Event:
     ----------
     what : str
         "fit" or "predict": the whole. Steps of a fit: "alone" (one variable), "pair" (the primary
-        with one secondary), "together" (all variables), "uncertainty" (of the parameters). Of a
-        prediction: "condition" (on the data), "cells". And "compile".
+        with one secondary), "together" (all variables). Of a prediction: "condition" (on the data),
+        "cells". And "compile".
     state : {"begin", "go", "end", "stop"}
         It began; it goes on (an iteration, or more cells); it ended; it ended by an exception.
     names : tuple of str
@@ -99,7 +99,6 @@ _DESCRIBED: dict[str, Callable[[Event], str]] = {
     "alone": lambda e: _step(e, f"{e.names[0]} alone"),
     "pair": lambda e: _step(e, " with ".join(e.names)),
     "together": lambda e: _step(e, f"{', '.join(e.names)} together" if e.names[1:] else e.names[0]),
-    "uncertainty": lambda e: _step(e, f"what parameters do not know, {e.label}"),
     "condition": lambda e: f"predict {e.names[0]}: condition on the data",
     "cells": lambda e: f"predict {e.names[0]}: {e.label}, {e._count()} cells",
     "compile": lambda e: f"compiling {e.label} for its first use",

@@ -13,7 +13,6 @@ from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal
 from xcopula.marginals.varying import innermost
 from xcopula.model import CopulaModel
-from xcopula.prediction.predictor import mixed
 from xcopula.process import Moments, Predictive, scores_of
 
 __all__ = ["Predicted", "Withheld", "climatology", "predict"]
@@ -74,8 +73,9 @@ def predict(model: CopulaModel, withheld: Withheld, levels: FloatArray) -> Predi
     """Predict withheld values of the primary, given all that the model holds."""
     seen = model.observations
     targets = seen.targets(list(withheld.positions.T))
-    moments = [c.conditioned.moments(targets) for c in model.components]
-    predicted = mixed(model.components, 0, moments, withheld.covariates(seen))
+    process = model.predictor.process
+    law = process.laws[0].at(withheld.covariates(seen))
+    predicted = Predictive.of(process.moments(targets, 0), law)
     return _scored(predicted, withheld, levels)
 
 

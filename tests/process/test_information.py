@@ -1,4 +1,4 @@
-"""How much of a value an observation tells."""
+"""Information content of exact values, intervals and atoms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from xcopula.marginals import Gamma, LogNormal, Normal, ZeroInflated
-from xcopula.process import Sample, parts_told
+from xcopula.process import Sample, information_content
 
 INF = np.inf
 
@@ -27,7 +27,7 @@ def test_limit_cases():
     law = Normal(2.0, 3.0)
     low = [1.0, 1.0 - 1e-5, -INF, 2.0, -1.0]
     high = [1.0, 1.0 + 1e-5, INF, INF, 5.0]
-    found = parts_told([law], sample(np.full(5, 1.0), [low, high]))
+    found = information_content([law], sample(np.full(5, 1.0), [low, high]))
     between = 1.0 - stats.truncnorm.var(-1.0, 1.0)
     np.testing.assert_allclose(found, [1.0, 1.0, 0.0, 2.0 / np.pi, between], atol=1e-9)
 
@@ -41,7 +41,7 @@ def test_it_is_the_information_about_the_mean(low, high):
         return np.log(stats.norm.cdf(high - mean) - stats.norm.cdf(low - mean))
 
     second = (log_mass(step) - 2.0 * log_mass(0.0) + log_mass(-step)) / step**2
-    found = parts_told([Normal(0.0, 1.0)], sample([0.5, 0.5], [[low, 0.5], [high, 0.5]]))
+    found = information_content([Normal(0.0, 1.0)], sample([0.5, 0.5], [[low, 0.5], [high, 0.5]]))
     assert found[0] == pytest.approx(-second, abs=1e-5)
     assert found[1] == 1.0
 
@@ -49,5 +49,7 @@ def test_it_is_the_information_about_the_mean(low, high):
 def test_atoms_and_numbers():
     """A zero is an interval under a law that has zeros, and there only; other laws need none."""
     law = ZeroInflated(Gamma(2.0, 3.0), 0.5)
-    np.testing.assert_allclose(parts_told([law], sample([0.0, 4.0])), [2.0 / np.pi, 1.0])
-    np.testing.assert_array_equal(parts_told([LogNormal(0.0, 1.0)], sample([1.0, 4.0])), 1.0)
+    np.testing.assert_allclose(information_content([law], sample([0.0, 4.0])), [2.0 / np.pi, 1.0])
+    np.testing.assert_array_equal(
+        information_content([LogNormal(0.0, 1.0)], sample([1.0, 4.0])), 1.0
+    )
