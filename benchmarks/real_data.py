@@ -62,7 +62,7 @@ class Task:
     @property
     def name(self) -> str:
         """What the task is called in tables, the same for all splits."""
-        name = " | ".join(filter(None, (self.primary, ", ".join(self.secondaries))))
+        name = " with ".join(filter(None, (self.primary, ", ".join(self.secondaries))))
         return f"{name} ({self.part})" if self.part else name
 
     @property
