@@ -20,8 +20,9 @@ from __future__ import annotations
 import os
 
 # Before numpy: one thread, so that CPU seconds can be compared.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import argparse
 import csv
@@ -32,7 +33,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def git(*arguments: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-@lru_cache(maxsize=1)
+@cache
 def version() -> str:
     """Return the version of the package: its number, last commit, and a hash of later changes."""
     commit = git("log", "-1", "--format=%h", "--", "xcopula")
@@ -224,7 +225,7 @@ def scores_of_quantiles(prediction: peers.Prediction, work: Cut) -> Scores:
 # --- runs ---------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def compile_for(name: str, variables: int, panel: bool) -> None:
     """Fit a few values, so that loops are compiled before time is taken."""
     rng = np.random.default_rng(0)

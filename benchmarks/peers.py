@@ -214,7 +214,8 @@ def gaussian_process(cut: Cut, choose: Callable[[FloatArray], Transform]) -> Cal
 def forest_inputs(cut: Cut) -> list[str]:
     """Return coordinates, and secondaries that are known at all places."""
     beside = list(cut.task.secondaries)
-    complete = not (cut.known[beside].isna().any(axis=None) | cut.hidden[beside].isna().any(None))
+    both = pd.concat([cut.known[beside], cut.hidden[beside]])
+    complete = not both.isna().to_numpy().any()
     return coordinates(cut) + (beside if complete else [])
 
 

@@ -354,7 +354,10 @@ FORESTS = {
     "BF_02BAREA": (82, True),
 }
 DRY = {"1989-11": 35, "1980-06": 35, "1980-12": 22, "1986-01": 17, "1988-10": 15}
-LIMESODA = tuple("BB.250 BB.72 BB.51 G.150 H.138 MGS.101 SC.93 SC.50 SP.231 UL.120".split())
+LIMESODA = (
+    *("BB.250", "BB.72", "BB.51", "G.150", "H.138"),
+    *("MGS.101", "SC.93", "SC.50", "SP.231", "UL.120"),
+)
 # What is hidden of a panel or a grid.
 STATIONS, BLOCKS, DAYS, HOLES = "stations", "blocks of 30 days", "runs of 5 days", "holes"
 PANELS = (

@@ -26,36 +26,40 @@ GROUPS = {
 
 HEAD = """# Judged by real data
 
-Are the defaults good? Simulated worlds cannot tell: they reward whatever made them. This page compares the
-defaults with other settings and with other libraries, on real data sets with hidden values.
+Are the defaults good? Simulated worlds cannot tell: they reward whatever made them. This page
+compares the defaults with other settings and with other libraries, on real data sets with hidden
+values.
 
 ```
 python benchmarks/bench_real.py --small --peers --page
 python benchmarks/bench_real.py --large --peers --page
 ```
 
-A *task* is a variable of a set, alone or with secondaries. A third of its sites is hidden, twice, by fixed
-seeds; the Jura has its published split too. Secondaries stay known wherever they were measured. Of panels whole
-stations are hidden, or blocks of time; of the grid, holes. The variables were chosen before anything was fitted.
-Zeros are a group of their own: basal areas of tree species, and dry months in Colorado.
+A *task* is a variable of a set, alone or with secondaries. A third of its sites is hidden, twice,
+by fixed seeds; the Jura has its published split too. Secondaries stay known wherever they were
+measured. Of panels whole stations are hidden, or blocks of time; of the grid, holes. The
+variables were chosen before anything was fitted. Zeros are a group of their own: basal areas of
+tree species, and dry months in Colorado.
 
-Scores are paired. The CRPS of a setting is divided by that of the default, task by task; splits of one task are
-averaged first. Tables show the mean over tasks in per cent, with its standard error; **+ is worse than the
-default**. Seconds are CPU seconds of a fit on one thread, after what is compiled has been compiled.
+Scores are paired. The CRPS of a setting is divided by that of the default, task by task; splits
+of one task are averaged first. Tables show the mean over tasks in per cent, with its standard
+error; **+ is worse than the default**. Seconds are CPU seconds of a fit on one thread, after what
+is compiled has been compiled.
 
 """
 
 FOOT = """
 ## What it cannot tell
 
-Hidden sites are drawn at random among the sites, so that most have a neighbour that is known: this judges
-interpolation, not extrapolation. Tasks of one set are not independent, and the standard errors take them as if they
-were. Log scores of tasks with many zeros are left out, since a density and a probability cannot be compared, and
-those of normal scores and forests, which have no density. The forest takes secondaries as further inputs where all
-are known; Gaussian processes and kriging of other libraries see the primary alone.
+Hidden sites are drawn at random among the sites, so that most have a neighbour that is known:
+this judges interpolation, not extrapolation. Tasks of one set are not independent, and the
+standard errors take them as if they were. Log scores of tasks with many zeros are left out, since
+a density and a probability cannot be compared, and those of normal scores and forests, which have
+no density. The forest takes secondaries as further inputs where all are known; Gaussian processes
+and kriging of other libraries see the primary alone.
 
-Sets that are not shipped are read from a folder (`--data`), and LimeSoDa is a package (`pip install LimeSoDa`). What
-is absent is skipped, with a reason.
+Sets that are not shipped are read from a folder (`--data`), and LimeSoDa is a package (`pip
+install LimeSoDa`). What is absent is skipped, with a reason.
 """
 
 
@@ -89,7 +93,7 @@ def current(report: Report) -> pd.DataFrame:
     Defaults of other versions that are in the file are settings too, called by their version.
     """
     rows = report.rows
-    stamps = rows["setting"].map(report.peers).fillna(report.version)
+    stamps = pd.Series([report.peers.get(n, report.version) for n in rows["setting"]], rows.index)
     present = rows[rows["version"] == stamps]
     before = rows[(rows["version"] != stamps) & (rows["setting"] == DEFAULT)]
     before = before.assign(setting="default of " + before["version"].astype(str))
@@ -105,7 +109,7 @@ def paired(rows: pd.DataFrame, base: str = DEFAULT) -> pd.DataFrame:
     good = rows[rows["crps"].notna() & (rows["crps"] > 0.0)]
     key = [*TASK, "split"]
     scores = good[good["setting"] == base].set_index(key)[["crps", "log_score"]]
-    both = good.join(scores, on=key, rsuffix="_base").dropna(subset=["crps_base"])
+    both = good.join(scores.add_suffix("_base"), on=key).dropna(subset=["crps_base"])
     both = both.assign(
         change=np.log(both["crps"] / both["crps_base"]),
         gain=both["log_score"] - both["log_score_base"],
@@ -121,7 +125,7 @@ def per_cent(change: float) -> float:
 
 
 def summary(changes: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each setting: mean change with its error over tasks, the worst, and costs."""
+    """Return a row for each setting: mean change with its error, the worst task, and costs."""
     lines = []
     for name, part in changes.groupby("setting", sort=False):
         change = part["change"].to_numpy()
@@ -285,8 +289,8 @@ def check(table: pd.DataFrame) -> str:
         for r in sure.to_dict("records")
     ]
     text = (
-        f"Of {len(table)} tasks, the default is more than {ALLOWED:.0f} % worse than the best peer in "
-        f"{len(over)}, and in {len(sure)} of these by more than two standard errors"
+        f"Of {len(table)} tasks, the default is more than {ALLOWED:.0f} % worse than the best peer "
+        f"in {len(over)}, and in {len(sure)} of these by more than two standard errors"
     )
     return text + (": " + "; ".join(names) if names else "") + "."
 
