@@ -1,13 +1,13 @@
-"""Judge the defaults by real data sets: each axis of the options against them, and other libraries.
+"""Judge the defaults by real data sets: each axis of the options, and other libraries.
 
 Run as ``python benchmarks/bench_real.py`` (``--quick`` for three tiny tasks). Rows are added to
 ``--out`` as they come, and a run that was cut off goes on where it ended; rows of another version
 of the package stay in the file, and are made again for this one. ``--fresh`` starts over.
 
-``--small`` runs the small tasks (groups small, zeros, limesoda and worlds), ``--large`` panels and
-a grid; without either the small ones. ``--only`` takes groups or sets, ``--settings`` takes
-settings, ``--peers`` adds other libraries on the same splits, ``--page`` writes ``docs/real.md``
-with its picture. ``--report`` runs nothing.
+``--small`` runs the small tasks (groups small, published, zeros, limesoda and worlds), ``--large``
+panels and a grid; without either the small ones. ``--only`` takes groups or sets, ``--settings``
+takes settings, ``--peers`` adds other libraries on the same splits, ``--page`` writes
+``docs/real.md`` with its picture. ``--report`` runs nothing.
 
 A third of the sites is hidden (`real_data.py`). Scores are CRPS, log score, absolute error of the
 median and coverage of the 90 % interval, means over hidden values. The log score of tasks with many
@@ -42,7 +42,7 @@ import pandas as pd
 import peers
 import real_report
 import xarray as xr
-from real_data import GROUPS, LARGE, SMALL, SOILS, WORLDS, ZEROS, Absent, Cut, Task, cut
+from real_data import GROUPS, LARGE, Absent, Cut, Task, cut
 from real_data import quick_tasks as tiny_tasks
 
 import xcopula
@@ -378,7 +378,8 @@ def tasks_of(options: argparse.Namespace) -> list[Task]:
     """Return the tasks that the options name."""
     if options.quick:
         return tiny_tasks()
-    groups = [SMALL, ZEROS, SOILS, WORLDS] if options.small or not options.large else []
+    small = [group for group in GROUPS if group != LARGE]
+    groups = small if options.small or not options.large else []
     groups += [LARGE] if options.large else []
     if options.only:
         groups = list(GROUPS)

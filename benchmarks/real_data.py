@@ -35,6 +35,7 @@ MOST_TARGETS = 4000
 KM, METRES = {"units": "km"}, {"units": "m"}
 PLANE = {"space": ["x", "y"]}
 SMALL, ZEROS, SOILS, WORLDS, LARGE = "small", "zeros", "limesoda", "worlds", "large"
+PUBLISHED = "published"
 
 
 class Absent(Exception):
@@ -374,11 +375,11 @@ PANELS = (
 
 
 def chosen(group: str, choice: Choice, part: str = "", **others: Any) -> Iterator[Task]:
-    """Yield the tasks of one variable, with all splits."""
+    """Yield the tasks of one variable, with all splits; the published one is not drawn."""
     name, primary, character, alone, secondaries = choice
-    published = (0,) if name == "jura" else ()
+    splits = (0,) if group == PUBLISHED else SPLITS
     for beside in (*(((),) if alone else ()), *secondaries):
-        for split in (*published, *SPLITS):
+        for split in splits:
             yield Task(group, name, primary, beside, split, part, character=character, **others)
 
 
@@ -386,6 +387,11 @@ def small_tasks() -> list[Task]:
     """Return the tasks of some ten to some hundred sites, without many zeros."""
     pairs = [("", choice) for choice in CHOICES] + list(PARTS)
     return [task for part, choice in pairs for task in chosen(SMALL, choice, part)]
+
+
+def published_tasks() -> list[Task]:
+    """Return the tasks of the Jura with the split with which it was published."""
+    return [task for c in CHOICES if c[0] == "jura" for task in chosen(PUBLISHED, c)]
 
 
 def zeros_tasks() -> list[Task]:
@@ -434,6 +440,7 @@ def quick_tasks() -> list[Task]:
 
 GROUPS: dict[str, Callable[[], list[Task]]] = {
     SMALL: small_tasks,
+    PUBLISHED: published_tasks,
     ZEROS: zeros_tasks,
     SOILS: soil_tasks,
     WORLDS: world_tasks,
