@@ -286,7 +286,14 @@ SOURCES: dict[str, Callable[[Path, Task], xr.Dataset]] = {
     "colorado panel": colorado_panel,
     "colorado grid": colorado_grid,
 }
+HEIGHT = {"elevation": "elevation"}
+DEGREES = {"space": ["lon", "lat"]}
+# What `coords=` says: planes without units, and elevation, which is no input by default. Other
+# libraries have the same inputs.
 COORDS: dict[str, dict[str, Any]] = {
+    "colorado": DEGREES | HEIGHT,
+    "colorado panel": DEGREES | HEIGHT | {"time": "time"},
+    "netemp": PLANE | HEIGHT | {"time": "time"},
     "soil250": {"space": ["Linha", "Coluna"]},
     "tce": PLANE,
     "coalash": PLANE,

@@ -13,6 +13,7 @@ import pandas as pd
 
 DEFAULT = "default"
 LARGE, PUBLISHED = "large", "published"
+COLOURS = {"small": "#1f5a94", "zeros": "#c8641e", "limesoda": "#3c8c4a", "worlds": "#777777"}
 BEGIN, END = "<!-- real: begin -->", "<!-- real: end -->"
 TASK = ["set", "task"]
 # How much worse than the best peer a task may be, in per cent.
@@ -57,7 +58,8 @@ Hidden sites are drawn at random among the sites, so that most have a neighbour 
 this judges interpolation, not extrapolation. Tasks of one set are not independent, and the
 standard errors take them as if they were. Log scores of tasks with many zeros are left out, since
 a density and a probability cannot be compared, and those of normal scores and forests, which have
-no density. The forest takes secondaries as further inputs where all are known; Gaussian processes
+no density. Elevation is an input of Colorado and of the monthly temperatures, for all but
+kriging. The forest takes secondaries as further inputs where all are known; Gaussian processes
 and kriging of other libraries see the primary alone.
 
 Sets that are not shipped are read from a folder (`--data`), and LimeSoDa is a package (`pip
@@ -233,7 +235,7 @@ def settings_table(changes: pd.DataFrame, axes: dict[str, str]) -> str:
             "0" if r["setting"] == DEFAULT else signed(r["change"], r["error"], 2, " %"),
             ""
             if r["setting"] == DEFAULT
-            else f"{signed(r['worst'], digits=0, unit=' %')} ({r['worst_task']})",
+            else f"{signed(r['worst'], unit=' %')} ({r['worst_task']})",
             "" if r["setting"] == DEFAULT else signed(r["gain"], r["gain_error"], 3),
             f"{r['coverage']:.1f} %",
             f"{r['mean_seconds']:.2f} ({r['median_seconds']:.2f})",
@@ -338,7 +340,7 @@ def sections(report: Report) -> list[tuple[str, str]]:
         parts.append(("Other libraries", text))
     wrong = failures(current(report))
     if wrong:
-        parts.append(("What failed", wrong))
+        parts.append(("What was not run, and why", wrong))
     if report.absent:
         lines = [[name, reason] for name, reason in report.absent.items()]
         parts.append(("What is absent", markdown(["set", "reason"], lines)))
@@ -383,59 +385,70 @@ def draw(report: Report, path: Path) -> bool:
     from matplotlib import pyplot as plt
 
     rows = current(report)
-    order = [n for n in [*report.axes, *report.peers] if n != DEFAULT]
-    groups = [g for g in GROUPS if len(paired(rows[rows["group"] == g])) > 0]
-    tables = {g: summary(paired(rows[rows["group"] == g])).set_index("setting") for g in groups}
-    names = [n for n in order if any(n in t.index for t in tables.values())]
-    if not names:
+    changes = {group: paired(rows[rows["group"] == group]) for group in GROUPS}
+    tables = {g: summary(t).set_index("setting") for g, t in changes.items() if len(t)}
+    known = {name for table in tables.values() for name in table.index} - {DEFAULT}
+    panels = [[n for n in names if n in known] for names in (report.axes, report.peers)]
+    panels = [names for names in panels if names]
+    if not panels:
         return False
-    colours = dict(zip(GROUPS, ("#1f5a94", "#c8641e", "#3c8c4a", "#777777"), strict=True))
-    figure, ax = plt.subplots(figsize=(8.0, 1.2 + 0.34 * len(names)), layout="constrained")
-    step = 0.7 / max(len(groups), 1)
+    sizes = [len(names) for names in panels]
+    figure, axes = plt.subplots(
+        len(panels),
+        figsize=(8.0, 0.9 + 0.5 * len(panels) + 0.36 * sum(sizes)),
+        height_ratios=sizes,
+        squeeze=False,
+        layout="constrained",
+    )
+    for ax, names in zip(axes[:, 0], panels, strict=True):
+        draw_panel(ax, tables, names)
+    axes[-1, 0].set_xlabel(
+        "CRPS against the default in %, with two standard errors; to the right is worse"
+    )
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside upper center", ncols=len(tables), frameon=False, fontsize=9
+    )
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+    return True
+
+
+def draw_panel(ax: Any, tables: dict[str, pd.DataFrame], names: list[str]) -> None:
+    """Draw a line for each setting, and in it a point for each group; arrows are far off."""
+    step = 0.72 / len(tables)
     limit = axis_limit(list(tables.values()), names)
-    for k, group in enumerate(groups):
-        table = tables[group].reindex(names)
-        at = np.arange(len(names)) + (k - 0.5 * (len(groups) - 1)) * step
-        change, error = table["change"].to_numpy(), 2.0 * table["error"].fillna(0.0).to_numpy()
-        inside = np.abs(change) <= limit
+    for k, (group, table) in enumerate(tables.items()):
+        part, colour = table.reindex(names), COLOURS[group]
+        at = np.arange(len(names)) + (k - 0.5 * (len(tables) - 1)) * step
+        change, error = part["change"].to_numpy(), 2.0 * part["error"].fillna(0.0).to_numpy()
+        far = np.abs(change) > limit
+        near = ~far & np.isfinite(change)
+        points = (change[near], at[near])
         ax.errorbar(
-            change[inside],
-            at[inside],
-            xerr=error[inside],
-            fmt="o",
-            ms=4.5,
-            lw=1.3,
-            color=colours[group],
-            label=GROUPS[group],
+            *points, xerr=error[near], fmt="o", ms=4.5, lw=1.3, color=colour, label=GROUPS[group]
         )
-        for value, y in zip(change[~inside], at[~inside], strict=True):
-            if np.isfinite(value):
-                side = np.sign(value)
-                ax.plot(side * limit, y, ">" if side > 0 else "<", color=colours[group], ms=5)
-                ax.annotate(
-                    f"{value:+.0f} %",
-                    (side * limit, y),
-                    (-8 * side, 0),
-                    textcoords="offset points",
-                    va="center",
-                    ha="right" if side > 0 else "left",
-                    fontsize=8,
-                    color=colours[group],
-                )
+        for value, y in zip(change[far], at[far], strict=True):
+            side = np.sign(value)
+            ax.plot(side * limit, y, ">" if side > 0 else "<", color=colour, ms=5)
+            ax.annotate(
+                f"{value:+.0f} %",
+                (side * limit, y),
+                (-7 * side, 0),
+                textcoords="offset points",
+                va="center",
+                ha="right" if side > 0 else "left",
+                fontsize=7.5,
+                color=colour,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+                zorder=5,
+            )
     ax.axvline(0.0, color="black", lw=0.8)
     for y in np.arange(len(names) - 1) + 0.5:
         ax.axhline(y, color="#e4e4e4", lw=0.6, zorder=0)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlim(-1.06 * limit, 1.06 * limit)
-    first = next((k for k, n in enumerate(names) if n in report.peers), None)
-    if first:
-        ax.axhline(first - 0.5, color="black", lw=0.8, ls=":")
-    ax.set_xlabel("CRPS against the default in %, with two standard errors; to the right is worse")
-    figure.legend(loc="outside upper center", ncols=len(groups), frameon=False, fontsize=9)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-    return True
 
 
 def axis_limit(tables: Sequence[pd.DataFrame], names: Sequence[str]) -> float:

@@ -115,6 +115,32 @@ def test_missing_data_are_skipped(bench, tmp_path, capsys):
         bench.main(["--only", "nothing", "--out", str(out)])
 
 
+def test_soils_that_are_not_installed(real, monkeypatch):
+    """LimeSoDa is a package of its own."""
+    monkeypatch.setitem(sys.modules, "LimeSoDa", None)
+    with pytest.raises(real.Absent, match="pip install LimeSoDa"):
+        real.cut(Path("nowhere"), real.soil_tasks()[0])
+
+
+def test_elevation_is_an_input(real):
+    """Where stations have it, of the package and of other libraries alike."""
+    work = real.cut(Path("nowhere"), real.quick_tasks()[-1])
+    assert work.options["coords"]["elevation"] == "elevation"
+    assert {"lon", "lat", "elevation"} == set(work.targets.coords)
+
+
+def test_hidden_parts_of_panels(real):
+    """Runs and holes hide about what they should; stations are hidden as a whole."""
+    rng = np.random.default_rng(3)
+    hidden = real.runs(rng, (4, 365), 30, 0.25)
+    assert ((hidden.mean(axis=1) >= 0.25) & (hidden.mean(axis=1) < 0.35)).all()
+    work = real.cut(Path("nowhere"), real.Task("large", "colorado panel", "ppt", part="stations"))
+    known = work.train["ppt"].notnull().any("time")
+    assert 70 <= (~known).sum() <= 85
+    grid = real.cut(Path("nowhere"), real.Task("large", "colorado grid", "elevation", part="holes"))
+    assert 0.25 < grid.truth.size / grid.train["elevation"].size < 0.45
+
+
 def test_other_peers_that_are_missing(bench, real, peers, monkeypatch):
     """A library that is not installed is a message."""
     work = real.cut(Path("nowhere"), real.quick_tasks()[0])
