@@ -342,14 +342,19 @@ def run_all(
     folder: Path,
     path: Path,
     tell: Callable[[str], None],
+    few: bool = False,
 ) -> dict[str, str]:
-    """Run what is not in the file yet; return the sets that are absent, with reasons."""
+    """Run what is not in the file yet; return the sets that are absent, with reasons.
+
+    With ``few`` large tasks have few settings.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     done = set(read_rows(path)[list(KEY)].astype(str).itertuples(index=False, name=None))
     absent: dict[str, str] = {}
     for number, task in enumerate(tasks, 1):
         keys = {n: (stamp(n), task.set, task.name, str(task.split), n) for n in names}
-        todo = [n for n in names if keys[n] not in done]
+        skipped = set(SETTINGS) - set(FEW) if few and task.group == LARGE else set()
+        todo = [n for n in names if keys[n] not in done and n not in skipped]
         if not todo or task.set in absent:
             continue
         try:
@@ -393,11 +398,10 @@ def tasks_of(options: argparse.Namespace) -> list[Task]:
 
 
 def names_of(options: argparse.Namespace) -> list[str]:
-    """Return the settings and peers that the options name."""
+    """Return the settings and peers that the options name; all settings without them."""
     if options.quick:
         return [*QUICK, "GPR of normal scores"]
-    few = options.large and not options.small
-    names = options.settings or list(FEW if few else SETTINGS)
+    names = options.settings or list(SETTINGS)
     unknown = [n for n in names if n not in SETTINGS and n not in peers.PEERS]
     if unknown:
         raise SystemExit(f"`--settings` has no {unknown}; choose from {[*SETTINGS, *peers.PEERS]}.")
@@ -446,7 +450,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             path.unlink(missing_ok=True)
     tasks, names, absent = tasks_of(options), names_of(options), {}
     if not options.report:
-        absent = run_all(tasks, names, options.data, options.out, lambda t: print(t, flush=True))
+        absent = run_all(
+            tasks,
+            names,
+            options.data,
+            options.out,
+            lambda line: print(line, flush=True),
+            few=options.settings is None,
+        )
     report = real_report.Report(
         rows=read_rows(options.out),
         values=real_report.read_values(values_path(options.out)),
