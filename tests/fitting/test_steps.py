@@ -12,14 +12,14 @@ import reference
 import xarray as xr
 from conftest import METHODS
 from scipy.optimize import minimize
+from xcopula.fitting.rivals import name_of
+from xcopula.fitting.selection import kernels_to_try, laws_to_try
 
 import xcopula
 from xcopula.errors import CostError, SupportError
 from xcopula.fitting import alone as alone_module
 from xcopula.fitting import steps, together
 from xcopula.fitting.request import Request
-from xcopula.fitting.rivals import name_of
-from xcopula.fitting.selection import kernels_to_try, laws_to_try
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.observations import observe
