@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Descent", "descend", "learnt", "measured"]
+__all__ = ["Descent", "descend", "learnt", "measured", "updated"]
 
 FloatArray = npt.NDArray[np.float64]
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -53,7 +53,7 @@ def learnt(
         step, change = steps[-1]
         known = np.eye(step.size) * (change @ change) / (step @ change)
     for step, change in steps:
-        known = _updated(known, step, change)
+        known = updated(known, step, change)
     return known
 
 
@@ -87,7 +87,7 @@ def measured(
     return np.asarray((axes * bends) @ axes.T / np.outer(unit, unit))
 
 
-def _updated(curvature: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
+def updated(curvature: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
     """Return the curvature that also explains how the slope changed along a step."""
     image = curvature @ step
     bend, seen = float(step @ image), float(step @ change)
@@ -132,7 +132,7 @@ def descend(
             return Descent(False, "no step along the slope gains")
         new, new_value, new_slope = found
         if (new_slope - slope).any():
-            curvature = _updated(curvature, new - x, new_slope - slope)
+            curvature = updated(curvature, new - x, new_slope - slope)
         x, value, slope = new, new_value, new_slope
         try:
             report()

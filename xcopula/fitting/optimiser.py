@@ -10,14 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting import newton
 from xcopula.fitting.curvature import descend, learnt
+from xcopula.fitting.newton import Informed
 
 __all__ = [
     "OPTIMIZERS",
     "UNWATCHED",
+    "Loss",
     "Objective",
     "Optimum",
     "Watching",
+    "each_way",
     "minimise",
     "minimise_from",
     "units",
@@ -72,6 +76,36 @@ _SCOUT_ITERATIONS = 15
 
 
 @dataclass(frozen=True)
+class Loss:
+    """A function to be minimised, with its information matrix where there is one.
+
+    Attributes
+    ----------
+    plain : callable
+        Returns the value and the gradient at a point.
+    informed : callable, optional
+        Returns the information matrix too.
+    """
+
+    plain: Objective
+    informed: Informed | None = None
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient."""
+        return self.plain(theta)
+
+
+def each_way(
+    objective: Objective, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Loss:
+    """Return a function whose evaluations, with the information or without, are wrapped."""
+    if not isinstance(objective, Loss):
+        return Loss(wrap(objective))
+    informed = None if objective.informed is None else wrap(objective.informed)
+    return Loss(wrap(objective.plain), informed)
+
+
+@dataclass(frozen=True)
 class Optimum:
     """Where a minimisation ended, and how the function bends there as far as was learnt."""
 
@@ -105,6 +139,8 @@ def minimise(
     definite) the search meets a wall that leads back to the best point so far. A search that met
     nothing but walls has not converged.
     """
+    if isinstance(objective, Loss) and objective.informed is not None and optimizer == "l-bfgs":
+        return _newton(objective.informed, start, bounds, progress, iterations, max(gain, promise))
     walled = _Walled(objective, start, bounds, progress, gain)
     # In units of the box, as all that is searched.
     scale = np.outer(walled.unit, walled.unit)
@@ -121,6 +157,28 @@ def minimise(
     found = learnt(walled.points, walled.slopes, known)
     bends = None if found is None else found / scale
     return Optimum(walled.theta, walled.value, converged, message, walled.evaluations, bends)
+
+
+def _newton(
+    function: Informed,
+    start: FloatArray,
+    bounds: FloatArray,
+    progress: Progress | None,
+    iterations: int,
+    gain: float,
+) -> Optimum:
+    """Minimise by Newton's method: see :func:`xcopula.fitting.newton.descend`."""
+
+    def report(iteration: int, value: float, theta: FloatArray) -> None:
+        if progress is not None:
+            progress(iteration, value, theta)
+
+    end = newton.descend(
+        function, start, bounds, units(bounds), gain=gain, iterations=iterations, report=report
+    )
+    return Optimum(
+        end.theta, end.value, end.converged, end.message, end.evaluations, end.information
+    )
 
 
 def units(bounds: FloatArray) -> FloatArray:

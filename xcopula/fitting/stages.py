@@ -19,6 +19,7 @@ from xcopula.errors import NotPositiveDefiniteError
 from xcopula.fitting.curvature import measured
 from xcopula.fitting.optimiser import (
     UNWATCHED,
+    Loss,
     Objective,
     Optimum,
     Watching,
@@ -160,7 +161,7 @@ def _with_curvature(begun: Optimum, some: Objective, bounds: FloatArray) -> Opti
     It takes one evaluation of some terms for each parameter. Each step on all terms that it saves
     takes longer, as a rule.
     """
-    if not np.isfinite(begun.value):
+    if not np.isfinite(begun.value) or (isinstance(some, Loss) and some.informed is not None):
         return begun
     try:
         bends = measured(some, begun.theta, units(bounds), bounds)

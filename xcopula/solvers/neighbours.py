@@ -30,8 +30,10 @@ from xcopula.process import (
     keep_scores,
     known_data,
 )
+from xcopula.process.intervals import sites_alone
 from xcopula.solvers.batches import batches, batches_of_lists
 from xcopula.solvers.cavities import fill_in
+from xcopula.solvers.contract import Informed
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.densities import Densities
 from xcopula.solvers.graph import Connected, Graph
@@ -39,7 +41,12 @@ from xcopula.solvers.likelihood import evaluate
 from xcopula.solvers.near import Near
 from xcopula.solvers.search import Search, search_of
 from xcopula.solvers.strata import connect_some
-from xcopula.solvers.terms import Evaluated, errors_of, evaluate_terms
+from xcopula.solvers.terms import (
+    Evaluated,
+    errors_of,
+    evaluate_terms,
+    information_of_terms,
+)
 from xcopula.solvers.threads import thread_count
 
 __all__ = ["Local", "Neighbours"]
@@ -144,6 +151,31 @@ class Neighbours:
         found = evaluate(evidence, graph, gradient=True)
         value = -float(graph.weights @ found.each)
         return value, evidence.gradient(found.alpha, found.by, found.ends)
+
+    def information(
+        self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
+    ) -> Informed:
+        """Return the objective with its expected information, term by term.
+
+        Intervals count as what their marginal alone says of them.
+        """
+        graph, weights = structure.graph, np.zeros(sample.size)
+        weights[graph.rows] = graph.weights
+        evidence = Evidence.of(process, sample, theta, weights)
+        if not evidence.possible:
+            return Informed(*evidence.impossible(), None)
+        likelihood = evaluate(evidence, graph, gradient=True)
+        value = -float(graph.weights @ likelihood.each)
+        gradient = evidence.gradient(likelihood.alpha, likelihood.by, likelihood.ends)
+        known = evidence
+        if evidence.intervals is not None:
+            known = evidence.with_stand_ins(sites_alone(evidence.intervals))
+        matrix = information_of_terms(
+            process, sample, graph, theta, known.scores, known.moves(), known.extra
+        )
+        size = process.covariance.size
+        matrix[size:, size:] += evidence.marginal_curvature(likelihood.alpha, likelihood.ends)
+        return Informed(value, gradient, matrix)
 
     def log_densities(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray

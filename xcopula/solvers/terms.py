@@ -12,21 +12,37 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.jit.neighbours import terms
-from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
+from xcopula.jit.neighbours import term_slopes, terms
+from xcopula.kernels.assembly import (
+    flat_contraction,
+    floats,
+    ints,
+    no_contraction,
+    ready,
+    scaled_inputs,
+)
 from xcopula.kernels.covariance import Contraction
 from xcopula.process import Process, Sample
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.threads import in_threads, thread_count
 
-__all__ = ["Evaluated", "errors_of", "evaluate_terms", "pieces", "report", "singular", "total"]
+__all__ = [
+    "Evaluated",
+    "errors_of",
+    "evaluate_terms",
+    "information_of_terms",
+    "pieces",
+    "report",
+    "singular",
+    "total",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
 _log = logging.getLogger("xcopula")
 
-# Terms that are worth a thread.
-_FEWEST = 2000
+# Terms that are worth a thread, and those whose derivatives are held at a time.
+_FEWEST, _BATCH = 2000, 1024
 
 
 class Evaluated(NamedTuple):
@@ -89,6 +105,64 @@ def evaluate_terms(
         total(contractions),
         sum(jittered),
     )
+
+
+def information_of_terms(
+    process: Process,
+    sample: Sample,
+    graph: Graph,
+    theta: FloatArray,
+    scores: FloatArray,
+    moves: FloatArray,
+    extra: FloatArray | None = None,
+) -> FloatArray:
+    r"""Return the expected information (p, p) of the terms of a graph, some in each thread.
+
+    A term with mean :math:`\mu` and variance v of what is asked for adds
+    :math:`\partial\mu\,\partial\mu' / v + \tfrac12 \partial\log v\,\partial\log v'`; parameters of
+    the marginals, whose derivatives of the scores are ``moves`` (n, p), move the score itself.
+    """
+    covariance = process.covariance
+    state = ready(process.state(theta))
+    slopes = covariance.slopes(theta[: covariance.size])
+    inputs = scaled_inputs(sample.inputs, state)
+    sites, offsets = ints(sample.sites), ints(sample.offsets)
+    w, errors, moves = floats(scores), errors_of(sample, extra), floats(moves)
+
+    def run(part: slice) -> FloatArray:
+        flat, by = flat_contraction(state)
+        out = np.zeros((process.size, process.size))
+        size = covariance.size
+        for start in range(part.start, part.stop, _BATCH):
+            batch = slice(start, min(start + _BATCH, part.stop))
+            count = batch.stop - batch.start
+            by_mean, by_variance = np.empty((2, count, flat.size))
+            by_score = np.empty((count, moves.shape[1]))
+            failed = term_slopes(
+                graph.terms(batch),
+                inputs,
+                sites,
+                offsets,
+                w,
+                errors,
+                moves,
+                state,
+                by,
+                flat,
+                by_mean,
+                by_variance,
+                by_score,
+            )
+            if failed >= 0:
+                raise singular(process, theta, graph)
+            root = np.sqrt(graph.weights[batch])[:, None]
+            rows = root * np.hstack([-by_mean @ slopes.T, by_score])
+            spread = root * (by_variance @ slopes.T)
+            out += rows.T @ rows
+            out[:size, :size] += 2.0 * spread.T @ spread
+        return out
+
+    return functools.reduce(np.add, in_threads(run, pieces(graph.rows.size)))
 
 
 def total(contractions: Iterable[Contraction]) -> Contraction:
