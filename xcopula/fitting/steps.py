@@ -107,12 +107,12 @@ def _begin_laws(
             supports.append(stated)
             continue
         support = support_of(law, sample, stated, variable.attrs)
+        warn_of_heap(law, sample, variable, support)
         if has_censored_end(law, sample, support) and not method.intervals:
             if stated is not None:
                 refuse_zeros(method, sample, variable.name)
             warn_of_numbers(method, sample, variable.name)
             support = None
-        warn_of_heap(law, sample, variable, support)
         try:
             laws.append(start_marginal(law, sample, variable.labels, support, variable.name))
         except SupportError:
