@@ -110,7 +110,7 @@ class TestCompare:
     def test_directions_of_one_coordinate(self, sites):
         """As a fit refuses them."""
         with pytest.raises(ValueError, match="`anisotropy` needs at least two coordinates"):
-            xcopula.compare(sites, "metal", coords="x", anisotropy="x")
+            xcopula.compare(sites, "metal", coords="x", anisotropy="space")
 
     def test_wrong_names(self, sites):
         """Kernels, laws and solvers are checked before anything is fitted."""

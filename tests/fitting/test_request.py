@@ -313,7 +313,11 @@ class TestRefused:
             ({"kernels": [["se"]]}, ValueError, r"Unknown kernel \['se'\]"),
             ({"kernels": {"proxy": "cubic"}}, ValueError, "Unknown kernel 'cubic'"),
             ({"kernels": {"lead": "se"}}, KeyError, r"`kernels` names \['lead'\].*'metal'"),
-            ({"marginals": "beta"}, ValueError, "Unknown marginal 'beta'. Choose one of 'normal'"),
+            (
+                {"marginals": "beta"},
+                ValueError,
+                "Unknown marginal 'beta'. Choose 'auto' or one of 'fle",
+            ),
             ({"marginals": {"lead": "t"}}, KeyError, r"`marginals` names \['lead'\].*'metal'"),
             ({"marginals": 3}, TypeError, "A marginal is one of .* found int"),
             ({"marginals": {"metal": None}}, TypeError, "A marginal is one of .* found NoneType"),
