@@ -78,7 +78,12 @@ class TestParameters:
         bare = metres.assign_coords({n: ("site", metres[n].values) for n in "xy"})
         for data, units, factor in ((metres, "km", 1.0), (bare, "", 1000.0)):
             fitted = xcopula.fit(
-                data, "metal", marginals="lognormal", method="full", kernels="matern32", restarts=0
+                data,
+                "metal",
+                marginals="lognormal",
+                method="full",
+                kernels="matern32",
+                anisotropy=False,
             )
             lengths = fitted.parameters["length_scale"]
             np.testing.assert_allclose(
