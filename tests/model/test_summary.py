@@ -80,6 +80,7 @@ class TestDescription:
         assert lines[3].split()[:2] == ["task", "values"]
         assert "an evaluation takes" not in model.summary()
         assert lines[-3].startswith("  method")
+        assert lines[-1] == "  errors: normal, parameters taken for certain"
 
     def test_the_date_of_the_data(self, sites):
         """A model of one day says which."""

@@ -21,6 +21,8 @@ _log = logging.getLogger("xcopula")
 # Evaluations of one of its fits, and what each takes besides its operations, in seconds; measured.
 _EVALUATIONS = 20
 _OVERHEAD = 3e-3
+# From so many seconds on an estimate is worth a line in the log.
+_LONG = 30.0
 
 
 class Estimate(NamedTuple):
@@ -111,7 +113,8 @@ def check_cost(
     correlations = (request.structures or 1) * len(observations.coordinates.groups)
     given = sizes, _count_alone(request), correlations
     cost = Estimate.of(method, solver, *given)
-    _log.info(
+    _log.log(
+        logging.INFO if cost.alone + cost.together > _LONG else logging.DEBUG,
         "Method %r on %s values: %s on one core (each variable alone %s, all together %s)",
         method.name,
         sizes,

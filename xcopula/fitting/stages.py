@@ -111,6 +111,8 @@ def minimise_in_stages(
         made = optimum.theta
         objective = prepare(made, terms)
         optimum = _go_on(optimum, objective, bounds, watch, **first)
+    if rough and terms is not None:
+        return Staged(optimum, made)
     if terms is not None:
         # Gains of a search that begins to learn the curvature are small, and end it too early.
         optimum = _with_curvature(optimum, objective, bounds)

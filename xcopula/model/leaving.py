@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +11,21 @@ import xarray as xr
 from xcopula.arguments import check_integer
 from xcopula.labels.buffer import Buffer, check_buffer, within
 from xcopula.marginals.intervals import is_interval
+from xcopula.methods import Full, Transductive
+from xcopula.methods.joint import Origin
 from xcopula.process import Moments, Predictive, scores_of
-from xcopula.solvers import LeavesOut
+from xcopula.solvers import Conditioned, LeavesOut, Sequential
 
 if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
-__all__ = ["leave_out", "predict_left_out"]
+__all__ = ["LeftOutScore", "compare_alone", "leave_out", "predict_left_out"]
 
 IntArray = npt.NDArray[np.int64]
 
+# Values that are left out for a score in the summary, at most; a gain is more than chance from so
+# many standard errors on.
+_MOST_SCORED, _ERRORS = 1000, 2.0
 # With fewer sites than this, fitted parameters know the left-out values well enough to flatter.
 _FEW_SITES = 200
 _FEW = (
@@ -94,3 +99,53 @@ def _notes(model: CopulaModel, task: int) -> dict[str, str]:
     if places < len(rows):
         notes.append(_STATIONS)
     return {"note": " ".join(notes)} if notes else {}
+
+
+class LeftOutScore(NamedTuple):
+    """How well values of the primary are predicted, each from all others.
+
+    Attributes
+    ----------
+    crps : float
+        The mean of the continuous ranked probability score.
+    alone : float or None
+        The same from values of the primary only, at the same parameters; None where there are no
+        secondaries, or the method has no model of the primary alone.
+    pays : bool
+        Whether secondaries lower the score by more than chance.
+    """
+
+    crps: float
+    alone: float | None
+    pays: bool
+
+
+def compare_alone(model: CopulaModel) -> LeftOutScore:
+    """Score the primary's values, each left out, with the secondaries and without them."""
+    sample = model.observations.sample
+    size = sample.sizes[0]
+    rows = np.linspace(0, size, min(size, _MOST_SCORED), endpoint=False).astype(np.int64)
+    with_all = _crps(model, model.conditioned, rows)
+    if sample.tasks == 1 or not isinstance(model.method, Full | Transductive):
+        return LeftOutScore(float(with_all.mean()), None, True)
+    process, index = model.process.with_tasks((0,))
+    origin = Origin(process, model.theta[index], sample.select([0]), model.solver)
+    gain = _crps(model, origin.condition(), rows) - with_all
+    error = float(gain.std() / np.sqrt(gain.size))
+    alone = float((with_all + gain).mean())
+    return LeftOutScore(float(with_all.mean()), alone, float(gain.mean()) > _ERRORS * error)
+
+
+def _crps(model: CopulaModel, conditioned: Conditioned, rows: IntArray) -> npt.NDArray[np.float64]:
+    """Return the score of some values of the primary, each left out."""
+    sample, process = model.observations.sample, model.predictor.process
+    if isinstance(model.solver, Sequential) and isinstance(conditioned, LeavesOut):
+        # By neighbours a few of many values are predicted one by one.
+        moments = conditioned.left_out(rows, [np.empty(0, np.int64)] * rows.size)
+    else:
+        moments = Moments(*(part[rows] for part in conditioned.leave_one_out()))
+    law = process.laws[0].at(sample.covariates_of(0)[rows])
+    limits = None if sample.limits is None else sample.limits[:, rows]
+    return scores_of(
+        Predictive.of(process.inflate(moments, 0), law), sample.values[rows], limits
+    ).crps

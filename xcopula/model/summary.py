@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
 from xcopula.marginals import Marginal
 from xcopula.model.directions import find_directions, with_units
+from xcopula.model.leaving import compare_alone
 from xcopula.solvers import MOST_EXACT, Sequential
 
 if TYPE_CHECKING:
@@ -20,17 +22,17 @@ if TYPE_CHECKING:
 __all__ = ["aligned", "summarise"]
 
 _MOST_LISTED = 5
+# Columns of a terminal, with some to spare.
+_WIDTH = 88
 
 
 def summarise(model: CopulaModel) -> str:
-    """Describe a model: its data, its parameters, how variables are related, how it was fitted."""
-    p = model.parameters
-    sample = model.observations.sample
+    """Describe a model: its data, what it predicts, its parameters, how it was fitted."""
     covariance = model.process.covariance
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
         + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
-        f"  {sample.size} observations{_date(model)}, inputs "
+        f"  {model.size} observations{_date(model)}, inputs "
         + " x ".join(
             f"{g.name}({', '.join(a.name for a in g.axes)})"
             for g in model.observations.coordinates.groups
@@ -38,38 +40,13 @@ def summarise(model: CopulaModel) -> str:
         *_since(model),
         *_intervals(model),
         *_replicates(model),
+        *_left_out(model),
         "",
-    ]
-    rows = [("task", "values", "kernel", "length scale", "nugget", "marginal", "parameters")]
-    for i, name in enumerate(model.tasks):
-        law = model.marginals[i]
-        rows.append(
-            (
-                name,
-                str(sample.task(i).stop - sample.task(i).start),
-                str(p["kernel"].values[i]),
-                _lengths(model, p, i),
-                f"{p['nugget'].values[i]:.2g}",
-                law.name,
-                _listed(law.parameters, model.variables[i].fields),
-            )
-        )
-    lines += [*aligned(rows), *_zeros(model)]
-    for variable, law in zip(model.variables, model.marginals, strict=True):
-        lines += _laws_by_group(variable.name, law, variable.fields)
-    if len(model.tasks) > 1:
-        lines.append("")
-        correlations = p["correlation"].values[:, 0, 1:].T
-        nuggets = p["nugget_correlation"].values[0, 1:]
-        lines += aligned(
-            [("correlation with " + model.tasks[0], "signal", "nugget")]
-            + [
-                (n, ", ".join(f"{v:+.2f}" for v in row), f"{v:+.2f}")
-                for n, row, v in zip(model.tasks[1:], correlations, nuggets, strict=True)
-            ]
-        )
-    remarks = [*model.conditioned.describe(), model.uncertainty.describe(model.tasks[0])]
-    lines += [
+        *_marginals(model),
+        *_zeros(model),
+        "",
+        *_covariances(model),
+        *_correlations(model),
         "",
         f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
         f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
@@ -80,9 +57,90 @@ def summarise(model: CopulaModel) -> str:
         f"with {model.theta.size} parameters, "
         + ("converged" if model.converged else f"NOT converged ({model.message})")
         + f" after {model.evaluations} evaluations",
-        *(f"  {remark}" for remark in remarks),
+        *(f"  {remark}" for remark in model.conditioned.describe()),
+        f"  {model.uncertainty.describe(model.tasks[0])}",
     ]
-    return "\n".join(lines)
+    return "\n".join(part for line in lines for part in _wrapped(line))
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a line as several of the width of a terminal, those that follow further in."""
+    if len(line) <= _WIDTH:
+        return [line]
+    margin = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(
+        line.strip(),
+        _WIDTH,
+        initial_indent=margin,
+        subsequent_indent=f"{margin}    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _left_out(model: CopulaModel) -> list[str]:
+    """Say how well values of the primary are predicted from all others, and from its own alone."""
+    primary, units = model.tasks[0], model.variables[0].attrs.get("units", "")
+    units = f" {units}" if units else ""
+    score = compare_alone(model)
+    line = f"  {primary}, each value left out: CRPS {score.crps:.3g}{units}"
+    if score.alone is None:
+        return [line]
+    percent = 100.0 * (score.crps / score.alone - 1.0)
+    line += f", without secondaries {score.alone:.3g} ({percent:+.0f} % by them)"
+    if score.pays:
+        return [line]
+    return [line, f"  the secondaries do not pay: fit {primary!r} alone, or choose others"]
+
+
+def _marginals(model: CopulaModel) -> list[str]:
+    """Return a table of the marginals, with parameters where these are few."""
+    names = [law.name for law in model.marginals]
+    few = [law.parameters if len(law.parameters) <= _MOST_LISTED else {} for law in model.marginals]
+    columns = list(dict.fromkeys(name for parameters in few for name in parameters))
+    per: dict[str, str] = {}
+    for variable in model.variables:
+        per |= _per(variable.fields)
+    rows = [("variable", "values", "marginal", *(f"{c}{per.get(c, '')}" for c in columns))]
+    for task, (name, law, parameters) in enumerate(zip(model.tasks, names, few, strict=True)):
+        values = model.observations.sample.sizes[task]
+        cells = [f"{parameters[c]:.4g}" if c in parameters else "" for c in columns]
+        rows.append((name, str(values), law, *cells))
+    lines = aligned(rows)
+    if max(map(len, lines)) > _WIDTH:  # a row of its own for the parameters of each
+        lines = aligned([row[:3] for row in rows])
+        for task, parameters in enumerate(few):
+            listed = ", ".join(f"{k} {v:.4g}{per.get(k, '')}" for k, v in parameters.items())
+            if listed:
+                lines.append(f"  {model.tasks[task]}: {listed}")
+    for variable, marginal in zip(model.variables, model.marginals, strict=True):
+        lines += _laws_by_group(variable.name, marginal, variable.fields)
+    return lines
+
+
+def _covariances(model: CopulaModel) -> list[str]:
+    """Return a table of kernels, nuggets and length scales."""
+    p = model.parameters
+    rows = [("variable", "kernel", "nugget", "length scale")]
+    for i, name in enumerate(model.tasks):
+        nugget = f"{p['nugget'].values[i]:.2g}"
+        rows.append((name, str(p["kernel"].values[i]), nugget, _lengths(model, p, i)))
+    return aligned(rows)
+
+
+def _correlations(model: CopulaModel) -> list[str]:
+    """Return a table of correlations with the primary."""
+    if len(model.tasks) == 1:
+        return []
+    p = model.parameters
+    correlations = p["correlation"].values[:, 0, 1:].T
+    nuggets = p["nugget_correlation"].values[0, 1:]
+    rows = [("correlation with " + model.tasks[0], "signal", "nugget")]
+    rows += [
+        (n, ", ".join(f"{v:+.2f}" for v in row), f"{v:+.2f}")
+        for n, row, v in zip(model.tasks[1:], correlations, nuggets, strict=True)
+    ]
+    return ["", *aligned(rows)]
 
 
 def _zeros(model: CopulaModel) -> list[str]:
@@ -203,14 +261,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-
-
-def _listed(parameters: Mapping[str, float], fields: Sequence[Field]) -> str:
-    """Return parameters by name, slopes with their units, unless they are too many for a line."""
-    if len(parameters) > _MOST_LISTED:
-        return f"{len(parameters)}, below"
-    per = _per(fields)
-    return ", ".join(f"{k} {v:.4g}{per.get(k, '')}" for k, v in parameters.items())
 
 
 def _per(fields: Sequence[Field]) -> dict[str, str]:

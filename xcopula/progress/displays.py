@@ -23,8 +23,9 @@ Clock = Callable[[], float]
 # A line is drawn anew so many seconds after the last time; what takes less in all shows nothing.
 _REDRAW = 0.1
 _PATIENCE = 0.5
-# Where lines stay, steps that end have one; iterations one in so many seconds.
-_SELDOM = 10.0
+# Where lines stay, steps that end have one; iterations one in so many seconds. A script that asked
+# for nothing logs one line in a minute, and none if it takes less.
+_SELDOM, _MINUTE = 10.0, 60.0
 
 
 def check_progress(progress: object) -> None:
@@ -43,16 +44,17 @@ def check_progress(progress: object) -> None:
 
 
 def choose_listener(progress: Progress) -> Listener | None:
-    """Return who is told: whoever was asked for, or whom the surroundings suggest.
+    """Return the listener that was given, or the one that suits the surroundings.
 
     None shows progress to a person who waits: in a notebook, or at a prompt of a terminal. A
-    script, a pipe and a thread are silent.
+    script, a pipe and a thread log a line a minute at the level INFO.
     """
     check_progress(progress)
     if callable(progress):
         return progress
     if progress is None and not _is_watched():
-        return None
+        log = logging.getLogger("xcopula")
+        return _Lines(lambda line: log.info("%s", line), time.monotonic, every=_MINUTE, steps=False)
     if progress is None or progress:
         return to_notebook() if _in_notebook() else to_terminal()
     return None
@@ -177,17 +179,25 @@ class _Line:
 
 
 class _Lines:
-    """Lines that stay: one for each step that ended, and few between."""
+    """Lines that stay: one for each step that ended, or none, and few between."""
 
-    def __init__(self, write: Callable[[str], object], clock: Clock) -> None:
-        self._write, self._clock = write, clock
-        self._last, self._compiled = clock(), False
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        clock: Clock,
+        *,
+        every: float = _SELDOM,
+        steps: bool = True,
+    ) -> None:
+        self._write, self._clock, self._every = write, clock, every
+        self._last, self._compiled, self._steps = clock(), not steps, steps
 
     def __call__(self, event: Event) -> None:
         now = self._clock()
         ended = event.state in ("end", "stop") and event.what not in ("compile", "condition")
         compiles = event.what == "compile" and not self._compiled
-        if ended or compiles or (event.state == "go" and now - self._last >= _SELDOM):
+        due = event.state == "go" and now - self._last >= self._every
+        if (ended and self._steps) or compiles or due:
             self._write(_printable(str(event)))
             self._last, self._compiled = now, self._compiled or compiles
 
