@@ -12,8 +12,6 @@ import reference
 import xarray as xr
 from conftest import METHODS
 from scipy.optimize import minimize
-from xcopula.fitting.rivals import name_of
-from xcopula.fitting.selection import kernels_to_try, laws_to_try
 
 import xcopula
 from xcopula.errors import CostError, SupportError
