@@ -9,7 +9,7 @@ import pytest
 
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.fitting import stages
-from xcopula.fitting.stages import end_on_all, minimise_in_stages
+from xcopula.fitting.stages import minimise_in_stages
 
 RNG = np.random.default_rng
 BOX = np.tile([-40.0, 40.0], (3, 1))
@@ -110,23 +110,6 @@ def test_what_the_part_says_may_be_enough():
     assert staged.optimum.value == pytest.approx(
         world.value(staged.optimum.theta, world.some[:500], 10.0)[0]
     )
-
-
-def test_all_terms_may_come_later():
-    """A search that stops before them goes on to the same end, and nothing is made of them yet."""
-    world, other = World(seed=2), World(seed=2)
-    begun = search(world.prepare, later=True)
-    assert {terms for _, terms in world.prepared} == {500}
-    ended = end_on_all(world.prepare, begun, BOX, lengths=NO_LENGTHS, anew=False)
-    at_once = search(other.prepare)
-    np.testing.assert_array_equal(ended.optimum.theta, at_once.optimum.theta)
-    np.testing.assert_array_equal(ended.prepared, at_once.prepared)
-    assert ended.optimum.evaluations == at_once.optimum.evaluations
-    # What all terms are begun with is where the part is lowest.
-    rows = world.some[:500]
-    slope = world.value(begun.optimum.theta, rows)[1]
-    assert 0.5 * slope @ np.linalg.solve(begun.optimum.curvature, slope) < 0.01
-    assert world.value(begun.optimum.theta)[0] > ended.optimum.value + 0.1
 
 
 def test_what_a_short_search_has_learnt_is_not_trusted():

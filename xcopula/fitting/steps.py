@@ -30,6 +30,7 @@ from xcopula.fitting.defaults import (
     check_values,
     count_structures,
     has_censored_end,
+    is_flexible,
     start_marginal,
     support_of,
 )
@@ -38,7 +39,7 @@ from xcopula.fitting.heaps import refuse_zeros, warn_of_heap, warn_of_numbers
 from xcopula.fitting.interruption import run_of
 from xcopula.fitting.optimiser import Loss, Objective, Optimum
 from xcopula.fitting.request import Request, check_structures
-from xcopula.fitting.select import Options, agree, select, tabulate
+from xcopula.fitting.select import agree, select, tabulate
 from xcopula.fitting.suggestion import suggest
 from xcopula.fitting.together import (
     Fitted,
@@ -97,28 +98,31 @@ def _begin_laws(
     observations: Observations, request: Request, method: Method
 ) -> tuple[tuple[Any, ...], tuple[Support, ...]]:
     """Fit the marginals to the values; say what becomes of zeros, and of other ties."""
-    laws, supports = [], []
+    laws: list[Any] = []
+    supports: list[Support] = []
     for i, variable in enumerate(observations.variables):
-        law, sample = request.laws[i], observations.sample.select([i])
+        sample = observations.sample.select([i])
         stated = request.support[i] if request.support else None
         check_values(sample, stated, variable.name)
-        if isinstance(law, Options) or request.selects(i):
-            laws.append(law)
-            supports.append(stated)
-            continue
+        # Laws that are compared have one support: that of the default one, if it is among them.
+        options = request.law_options(i)
+        law = next(filter(is_flexible, options), options[0])
         support = support_of(law, sample, stated, variable.attrs)
+        warn_of_heap(law, sample, variable, support)
         if has_censored_end(law, sample, support) and not method.intervals:
             if stated is not None:
                 refuse_zeros(method, sample, variable.name)
             warn_of_numbers(method, sample, variable.name)
             support = None
-        warn_of_heap(law, sample, variable, support)
+        supports.append(support)
+        if request.selects(i):
+            laws.append(request.laws[i])
+            continue
         try:
             laws.append(start_marginal(law, sample, variable.labels, support, variable.name))
         except SupportError:
             refuse_zeros(method, sample, variable.name)
             raise
-        supports.append(support)
     known = [law if isinstance(law, Marginal) else None for law in laws]
     method.check_intervals(observations.sample, known, observations.names)
     return tuple(laws), tuple(supports)
