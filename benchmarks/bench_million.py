@@ -18,10 +18,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import xarray as xr
+from xcopula.fitting.selection import Choice, kernels_to_try, laws_to_try
 
 from xcopula.fitting.alone import Alone
 from xcopula.fitting.directions import input_groups
-from xcopula.fitting.selection import Choice, kernels_to_try, laws_to_try
 from xcopula.labels.observations import observe
 from xcopula.labels.sites import find_sites
 from xcopula.marginals import MARGINALS, Marginal, by, regress

@@ -71,7 +71,7 @@ class TestFit:
         """The same likelihood at the same place."""
         sample = draw(60)
         found, expected = (
-            Alone(sample, PLANE, 1, s).fit(M32, LAW) for s in (Neighbours(1000), Exact())
+            Alone(sample, PLANE, 1, s, rough=False).fit(M32, LAW) for s in (Neighbours(1000), Exact())
         )
         assert found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-3)
         np.testing.assert_allclose(found.theta, expected.theta, atol=0.02)
@@ -215,7 +215,7 @@ class TestStarts:
         places, times = np.meshgrid(np.linspace(0, 1, 16), np.linspace(0, 1, 16))
         sites = np.column_stack([places.ravel(), times.ravel()])
         sample = reference.simulate(process, process.join(theta), [sites], 3)
-        alone = Alone(sample, groups, 2, Exact())
+        alone = Alone(sample, groups, 2, Exact(), rough=False)
         found = alone.fit(M32, LAW)
         each = []
         for start in starting_points(covariance):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 from dataclasses import replace
@@ -379,10 +380,11 @@ class TestAtScale:
         monkeypatch.setattr(Full, "prepare", noted)
         model = xcopula.fit(many, "v", **self.OPTIONS)
         assert prepared == [80, None]
-        # It is at the optimum of all terms.
-        value, _ = model.objective(model.theta)
-        assert value == pytest.approx(-model.log_likelihood)
-        lowest = minimize(model.objective, model.theta, jac=True, method="BFGS")
+        assert model.objective(model.theta)[0] == pytest.approx(-model.log_likelihood)
+        # It is at the optimum of all terms, priors included.
+        value, _ = model.objective(model.theta, prior=True)
+        posterior = functools.partial(model.objective, prior=True)
+        lowest = minimize(posterior, model.theta, jac=True, method="BFGS")
         assert value - lowest.fun < 0.3
 
     def test_a_preparation_serves_all_laws_and_kernels(self, many):

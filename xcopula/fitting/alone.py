@@ -43,7 +43,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Of a variable alone, which only says where to start: terms in the subsample of the likelihood, and
 # values in the sample where the likelihood has no terms.
-TERMS_ALONE, VALUES_ALONE = 4000, 2000
+TERMS_ALONE, VALUES_ALONE = 2000, 2000
 # Where length scales start, in units of the extent.
 _START = 0.15
 
@@ -134,6 +134,8 @@ class Alone:
         Of the fit that it belongs to.
     step : Step
         Of that fit: hears of iterations.
+    rough : bool
+        Whether the result is only where another search starts.
     """
 
     sample: Sample
@@ -142,6 +144,7 @@ class Alone:
     solver: Solver
     ticket: int = 0
     step: Step = UNHEARD
+    rough: bool = True
 
     def process(self, kernel: TaskKernel, marginal: Marginal) -> Process:
         """Return the single-task process of a kernel and a law."""
@@ -175,7 +178,7 @@ class Alone:
             and isinstance(self.solver, Sequential)
             and self.solver.adapts(process),
             whole=False,
-            rough=True,
+            rough=self.rough,
             watch=Watch(self.step),
         )
         return self._single(kernel, process, fit.optimum)

@@ -62,6 +62,7 @@ def descend(
     unit: FloatArray,
     *,
     gain: float,
+    promise: float,
     iterations: int,
     report: Callable[[int, float, FloatArray], object],
 ) -> Descent:
@@ -75,7 +76,9 @@ def descend(
     unit : ndarray (p,)
         Units of the parameters, in which the trust region is a ball.
     gain : float
-        A step that promises less is not made; two in a row that gain less are the last.
+        Two steps in a row that gain less are the last.
+    promise : float
+        A step that promises less is not made.
     iterations : int
         Steps at most.
     report : callable
@@ -113,16 +116,16 @@ def descend(
             new = np.clip(theta + unit * step, bounds[:, 0], bounds[:, 1])
             step = (new - theta) / unit
             inner = axes.T @ step[free]
-            promise = -float(pull @ step) - 0.5 * float(inner @ (bends * inner))
-            if promise < gain:
-                return ended(True, f"a step promises less than {gain:g} nats")
+            promised = -float(pull @ step) - 0.5 * float(inner @ (bends * inner))
+            if promised < promise:
+                return ended(True, f"a step promises less than {promise:g} nats")
             try:
                 new_value, new_slope, new_matrix = function(new)
             except NotPositiveDefiniteError:
                 new_value, new_slope, new_matrix = np.inf, slope, None
             evaluations += 1
             fine = np.isfinite(new_value) and np.isfinite(new_slope).all()
-            share = (value - new_value) / promise if fine else -1.0
+            share = (value - new_value) / promised if fine else -1.0
             length = float(np.linalg.norm(step))
             if share < _POOR:
                 radius = _SHRINK * length

@@ -140,7 +140,9 @@ def minimise(
     nothing but walls has not converged.
     """
     if isinstance(objective, Loss) and objective.informed is not None and optimizer == "l-bfgs":
-        return _newton(objective.informed, start, bounds, progress, iterations, max(gain, promise))
+        return _newton(
+            objective.informed, start, bounds, progress, iterations, gain, promise or gain
+        )
     walled = _Walled(objective, start, bounds, progress, gain)
     # In units of the box, as all that is searched.
     scale = np.outer(walled.unit, walled.unit)
@@ -166,6 +168,7 @@ def _newton(
     progress: Progress | None,
     iterations: int,
     gain: float,
+    promise: float,
 ) -> Optimum:
     """Minimise by Newton's method: see :func:`xcopula.fitting.newton.descend`."""
 
@@ -174,7 +177,14 @@ def _newton(
             progress(iteration, value, theta)
 
     end = newton.descend(
-        function, start, bounds, units(bounds), gain=gain, iterations=iterations, report=report
+        function,
+        start,
+        bounds,
+        units(bounds),
+        gain=gain,
+        promise=promise,
+        iterations=iterations,
+        report=report,
     )
     return Optimum(
         end.theta, end.value, end.converged, end.message, end.evaluations, end.information

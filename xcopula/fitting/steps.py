@@ -66,7 +66,7 @@ FloatArray = npt.NDArray[np.float64]
 Agreed = tuple[tuple[Single, ...], tuple[Alternative, ...]]
 
 # Terms in the subsample of the likelihood of a pair.
-_PAIR_TERMS = 4000
+_PAIR_TERMS = 2000
 # A field without noise: its nugget has less than this share of the variance.
 _NO_NUGGET = 1e-3
 
@@ -148,7 +148,7 @@ def fit_alone(observations: Observations, request: Request, task: int) -> tuple[
 
         kernels, laws = request.kernel_options(task), request.law_options(task)
         if request.selects(task):
-            singles = select(alone, kernels, laws, start)
+            singles = select(replace(alone, rough=False), kernels, laws, start)
         else:
             (marginal,) = laws
             assert isinstance(marginal, Marginal)  # the fit has begun
