@@ -534,9 +534,23 @@ def terms(which, inputs, sites, offsets, w, extra, state, gradient, each, alpha,
 
 @vectorised
 def term_slopes(
-    which, inputs, sites, offsets, w, extra, moves, state, by, flat, by_mean, by_variance, by_score
+    which,
+    inputs,
+    sites,
+    offsets,
+    w,
+    extra,
+    moves,
+    state,
+    by,
+    flat,
+    each,
+    alpha,
+    by_mean,
+    by_variance,
+    by_score,
 ):
-    r"""Evaluate how the mean and the variance of each term move with the covariance.
+    r"""Evaluate terms, and how the mean and the variance of each move with the covariance.
 
     Parameters
     ----------
@@ -547,6 +561,10 @@ def term_slopes(
     by : Contraction
         Views of ``flat``, where one term is worked on.
     flat : ndarray (s,)
+    each : ndarray (r, 2)
+        Filled: u and :math:`\log v` of each term.
+    alpha : ndarray (n,)
+        As in :func:`terms`.
     by_mean, by_variance : ndarray (r, s)
         Filled: derivatives by the state of :math:`\mu / \sqrt v` at fixed v, and of
         :math:`\tfrac12 \log v`.
@@ -555,24 +573,30 @@ def term_slopes(
 
     Returns
     -------
-    int
-        The first term that no jitter helps, -1 as a rule.
+    int, int
+        As in :func:`terms`.
     """
     most = which.neighbours.shape[1]
     room = _room(most, inputs, state)
     scores, b, a = np.empty(most + 1), np.empty(most + 1), np.empty(most + 1)
-    n_tasks, columns = offsets.shape[0] - 1, moves.shape[1]
+    n_tasks, columns, jittered = offsets.shape[0] - 1, moves.shape[1], 0
     for r in range(which.rows.shape[0]):
-        i, m, row = which.rows[r], which.counts[r], which.neighbours[r]
+        i, m, row, weight = which.rows[r], which.counts[r], which.neighbours[r], which.weights[r]
         own = _gather_term(room, row, m, i, inputs, sites, offsets, extra)
         _correlate(room, state, own, True)
         shared = _share(room, state, own, True) if n_tasks > 1 else 0
-        if _factorise_with_jitter(room, own, m + 1) < 0:
-            return r
+        attempt = _factorise_with_jitter(room, own, m + 1)
+        if attempt < 0:
+            return jittered, r
+        jittered += 1 if attempt > 0 else 0
         for j in range(m):
             scores[j] = w[row[j]]
         scores[m] = w[i]
-        _solve_term(room, m + 1, scores, b, a)
+        u = _solve_term(room, m + 1, scores, b, a)
+        each[r, 0], each[r, 1] = u, 2.0 * math.log(room.matrix[m, m])
+        for j in range(m):
+            alpha[row[j]] += weight * u * b[j]
+        alpha[i] += weight * u * b[m]
         for k in range(columns):
             by_score[r, k] = b[m] * moves[i, k]
         for j in range(m):
@@ -586,7 +610,7 @@ def term_slopes(
         _weigh(room, own, 1.0, 0.0, b, a)
         _contract(room, state, own, shared, by)
         by_variance[r, :] = flat
-    return -1
+    return jittered, -1
 
 
 class _Sites(NamedTuple):

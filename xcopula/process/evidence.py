@@ -145,11 +145,18 @@ class Evidence:
 
         Those by the limits of intervals, (2, n), are in ``ends``; else stand-ins tell them.
         """
-        process, covariance = self.process, self.process.covariance
-        gradient, pull = np.empty(process.size), self._pull(alpha)
-        gradient[: covariance.size] = covariance.pullback(self.theta[: covariance.size], by)
+        covariance = self.process.covariance
+        by_covariance = covariance.pullback(self.theta[: covariance.size], by)
+        return np.concatenate([by_covariance, self.by_marginals(alpha, ends)])
+
+    def by_marginals(self, alpha: FloatArray, ends: FloatArray | None = None) -> FloatArray:
+        """Return the part of :meth:`gradient` by parameters of the marginals."""
+        process, pull = self.process, self._pull(alpha)
+        start = process.covariance.size
+        gradient = np.empty(process.size - start)
         bounded = None if self.intervals is None else self._bounded(ends)
-        for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
+        for i, (law, place) in enumerate(zip(self.laws, process.slices, strict=True)):
+            where = slice(place.start - start, place.stop - start)
             task = self.sample.task(i)
             values, own = self.sample.values[task], self.weights
             count = None if own is None else own[task]

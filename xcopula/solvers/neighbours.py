@@ -45,7 +45,7 @@ from xcopula.solvers.terms import (
     Evaluated,
     errors_of,
     evaluate_terms,
-    information_of_terms,
+    informed_terms,
 )
 from xcopula.solvers.threads import thread_count
 
@@ -164,18 +164,25 @@ class Neighbours:
         evidence = Evidence.of(process, sample, theta, weights)
         if not evidence.possible:
             return Informed(*evidence.impossible(), None)
-        likelihood = evaluate(evidence, graph, gradient=True)
-        value = -float(graph.weights @ likelihood.each)
-        gradient = evidence.gradient(likelihood.alpha, likelihood.by, likelihood.ends)
-        known = evidence
+        known, size = evidence, process.covariance.size
         if evidence.intervals is not None:
             known = evidence.with_stand_ins(sites_alone(evidence.intervals))
-        matrix = information_of_terms(
+        terms = informed_terms(
             process, sample, graph, theta, known.scores, known.moves(), known.extra
         )
-        size = process.covariance.size
-        matrix[size:, size:] += evidence.marginal_curvature(likelihood.alpha, likelihood.ends)
-        return Informed(value, gradient, matrix)
+        if evidence.intervals is None:
+            densities = evidence.log_densities + 0.5 * evidence.scores**2
+            u, log_variance = terms.each.T
+            each = densities[graph.rows] - 0.5 * (u * u + log_variance)
+            gradient = np.concatenate([terms.gradient, evidence.by_marginals(terms.alpha)])
+            alpha, ends = terms.alpha, None
+        else:
+            likelihood = evaluate(evidence, graph, gradient=True)
+            each, alpha, ends = likelihood.each, likelihood.alpha, likelihood.ends
+            gradient = evidence.gradient(alpha, likelihood.by, ends)
+        matrix = terms.information
+        matrix[size:, size:] += evidence.marginal_curvature(alpha, ends)
+        return Informed(-float(graph.weights @ each), gradient, matrix)
 
     def log_densities(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray

@@ -28,9 +28,10 @@ from xcopula.solvers.threads import in_threads, thread_count
 
 __all__ = [
     "Evaluated",
+    "InformedTerms",
     "errors_of",
     "evaluate_terms",
-    "information_of_terms",
+    "informed_terms",
     "pieces",
     "report",
     "singular",
@@ -53,6 +54,15 @@ class Evaluated(NamedTuple):
     precision: FloatArray  # (n,): the diagonal of Q
     by: Contraction
     jittered: int
+
+
+class InformedTerms(NamedTuple):
+    """An evaluation of terms with their information."""
+
+    each: FloatArray  # (r, 2): u and log v
+    alpha: FloatArray  # (n,): Q w
+    gradient: FloatArray  # (c,): by the parameters of the covariance
+    information: FloatArray  # (p, p)
 
 
 def evaluate_terms(
@@ -107,7 +117,7 @@ def evaluate_terms(
     )
 
 
-def information_of_terms(
+def informed_terms(
     process: Process,
     sample: Sample,
     graph: Graph,
@@ -115,30 +125,32 @@ def information_of_terms(
     scores: FloatArray,
     moves: FloatArray,
     extra: FloatArray | None = None,
-) -> FloatArray:
-    r"""Return the expected information (p, p) of the terms of a graph, some in each thread.
+) -> InformedTerms:
+    r"""Evaluate the terms of a graph with their expected information, some in each thread.
 
     A term with mean :math:`\mu` and variance v of what is asked for adds
     :math:`\partial\mu\,\partial\mu' / v + \tfrac12 \partial\log v\,\partial\log v'`; parameters of
     the marginals, whose derivatives of the scores are ``moves`` (n, p), move the score itself.
     """
     covariance = process.covariance
+    size = covariance.size
     state = ready(process.state(theta))
-    slopes = covariance.slopes(theta[: covariance.size])
+    slopes = covariance.slopes(theta[:size])
     inputs = scaled_inputs(sample.inputs, state)
     sites, offsets = ints(sample.sites), ints(sample.offsets)
     w, errors, moves = floats(scores), errors_of(sample, extra), floats(moves)
+    each = np.empty((graph.rows.size, 2))
 
-    def run(part: slice) -> FloatArray:
+    def run(part: slice) -> tuple[FloatArray, FloatArray, FloatArray, int]:
         flat, by = flat_contraction(state)
-        out = np.zeros((process.size, process.size))
-        size = covariance.size
+        alpha, gradient = np.zeros(sample.size), np.zeros(size)
+        matrix, total_jittered = np.zeros((process.size, process.size)), 0
         for start in range(part.start, part.stop, _BATCH):
             batch = slice(start, min(start + _BATCH, part.stop))
             count = batch.stop - batch.start
             by_mean, by_variance = np.empty((2, count, flat.size))
             by_score = np.empty((count, moves.shape[1]))
-            failed = term_slopes(
+            jittered, failed = term_slopes(
                 graph.terms(batch),
                 inputs,
                 sites,
@@ -149,20 +161,30 @@ def information_of_terms(
                 state,
                 by,
                 flat,
+                each[batch],
+                alpha,
                 by_mean,
                 by_variance,
                 by_score,
             )
             if failed >= 0:
                 raise singular(process, theta, graph)
-            root = np.sqrt(graph.weights[batch])[:, None]
-            rows = root * np.hstack([-by_mean @ slopes.T, by_score])
-            spread = root * (by_variance @ slopes.T)
-            out += rows.T @ rows
-            out[:size, :size] += 2.0 * spread.T @ spread
-        return out
+            total_jittered += jittered
+            u, weights = each[batch, 0], graph.weights[batch]
+            means, spreads = by_mean @ slopes.T, by_variance @ slopes.T
+            gradient += (weights * (1.0 - u * u)) @ spreads - (weights * u) @ means
+            root = np.sqrt(weights)[:, None]
+            rows, spreads = root * np.hstack([-means, by_score]), root * spreads
+            matrix += rows.T @ rows
+            matrix[:size, :size] += 2.0 * spreads.T @ spreads
+        return alpha, gradient, matrix, total_jittered
 
-    return functools.reduce(np.add, in_threads(run, pieces(graph.rows.size)))
+    results = in_threads(run, pieces(graph.rows.size))
+    alphas, gradients, matrices, jittered = zip(*results, strict=True)
+    report(sum(jittered), graph)
+    return InformedTerms(
+        each, *(functools.reduce(np.add, part) for part in (alphas, gradients, matrices))
+    )
 
 
 def total(contractions: Iterable[Contraction]) -> Contraction:
