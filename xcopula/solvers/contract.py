@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers.cost import Cost
-from xcopula.solvers.densities import Densities
 
 __all__ = [
     "Conditioned",
@@ -198,15 +197,7 @@ class Sequential(Solver, Protocol):
     def adapts(self, process: Process) -> bool:
         """Tell whether the structure depends on the length scales."""
 
-    def for_trials(self) -> Self:
-        """Return the solver that judges candidates: by single values, without what refines maps."""
-
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
     ) -> tuple[Sample, Any]:
         """Return a smaller sample with the structure of about so many terms that stand for all."""
-
-    def log_densities(
-        self, process: Process, sample: Sample, structure: Any, theta: FloatArray
-    ) -> Densities:
-        """Return the log density of each term."""

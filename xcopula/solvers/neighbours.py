@@ -35,7 +35,6 @@ from xcopula.solvers.batches import batches, batches_of_lists
 from xcopula.solvers.cavities import fill_in
 from xcopula.solvers.contract import Informed
 from xcopula.solvers.cost import Cost
-from xcopula.solvers.densities import Densities
 from xcopula.solvers.graph import Connected, Graph
 from xcopula.solvers.likelihood import evaluate
 from xcopula.solvers.near import Near
@@ -116,14 +115,6 @@ class Neighbours:
         one = covariance.tasks == 1 and len(covariance.groups) == 1
         return not one or covariance.groups[0].freedom > 0
 
-    def for_trials(self) -> Neighbours:
-        """Return the solver with its own number of observations for predictions, of single cells.
-
-        A larger one makes maps smoother. It would slow every trial of a law, and decide nothing.
-        Values that are left out share no tile.
-        """
-        return replace(self, predict=None, tiles=False)
-
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
     ) -> tuple[Sample, Graph]:
@@ -183,14 +174,6 @@ class Neighbours:
         matrix = terms.information
         matrix[size:, size:] += evidence.marginal_curvature(alpha, ends)
         return Informed(-float(graph.weights @ each), gradient, matrix)
-
-    def log_densities(
-        self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
-    ) -> Densities:
-        """Return the log density of each term, given its neighbours."""
-        evidence, graph = Evidence.of(process, sample, theta), structure.graph
-        found = evaluate(evidence, graph, gradient=False)
-        return Densities(found.each, graph.weights, graph.clusters)
 
     def condition(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
