@@ -71,7 +71,8 @@ class TestFit:
         """The same likelihood at the same place."""
         sample = draw(60)
         found, expected = (
-            Alone(sample, PLANE, 1, s, rough=False).fit(M32, LAW) for s in (Neighbours(1000), Exact())
+            Alone(sample, PLANE, 1, solver, rough=False).fit(M32, LAW)
+            for solver in (Neighbours(1000), Exact())
         )
         assert found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-3)
         np.testing.assert_allclose(found.theta, expected.theta, atol=0.02)

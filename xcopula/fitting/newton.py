@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.curvature import updated
 
 __all__ = ["Descent", "Informed", "descend"]
 
@@ -27,6 +26,8 @@ _SHRINK, _GROW = 0.25, 2.5
 _SHORTEST = 1e-7
 # Secant corrections of the information: the last steps and how the slope changed along them.
 _MEMORY = 3
+# A correction is mixed with what was known, unless it is at least this share of it.
+_DAMPING = 0.2
 # Least curvature, of the largest.
 _FLAT = 1e-6
 _BISECTIONS = 60
@@ -93,7 +94,7 @@ def descend(
     value, slope, matrix = function(theta)
     evaluations, radius, small = 1, _RADIUS, 0
     if not np.isfinite(value) or matrix is None:
-        message = "the likelihood is zero where the search began"
+        message = "the likelihood is zero at every point that was tried"
         return Descent(theta, np.inf, None, evaluations, False, message)
     pairs: list[tuple[FloatArray, FloatArray]] = []
 
@@ -103,7 +104,7 @@ def descend(
     for iteration in range(1, iterations + 1):
         curvature = _positive(matrix * np.outer(unit, unit))
         for step, change in pairs[-_MEMORY:]:
-            curvature = updated(curvature, step, change)
+            curvature = _corrected(curvature, step, change)
         pull = slope * unit
         low, high = theta <= bounds[:, 0], theta >= bounds[:, 1]
         free = np.flatnonzero(~((low & (pull > 0.0)) | (high & (pull < 0.0))))
@@ -149,6 +150,20 @@ def _positive(matrix: FloatArray) -> FloatArray:
     bends, axes = np.linalg.eigh(0.5 * (matrix + matrix.T))
     bends = np.maximum(np.abs(bends), _FLAT * np.abs(bends).max(initial=1e-300))
     return np.asarray((axes * bends) @ axes.T)
+
+
+def _corrected(curvature: FloatArray, step: FloatArray, change: FloatArray) -> FloatArray:
+    """Return the curvature that also explains how the slope changed along a step: damped BFGS."""
+    image = curvature @ step
+    bend, seen = float(step @ image), float(step @ change)
+    if bend <= 0.0:
+        return curvature
+    if seen < _DAMPING * bend:
+        share = (1.0 - _DAMPING) * bend / (bend - seen)
+        change = share * change + (1.0 - share) * image
+    return np.asarray(
+        curvature - np.outer(image, image) / bend + np.outer(change, change) / float(step @ change)
+    )
 
 
 def _within(along: FloatArray, bends: FloatArray, radius: float) -> FloatArray:
