@@ -103,9 +103,11 @@ class TestFit:
     def test_nothing_is_made_for_nobody(self, trio, monkeypatch):
         """Without a listener there are no events: what is left is a call for each iteration."""
         made = []
-        monkeypatch.setattr("xcopula.progress.run.Event", lambda *a, **o: made.append(a))
-        model = xcopula.fit(trio, "metal", ["proxy", "other"], **FIXED)
-        model.predict(trio)
+        monkeypatch.setattr(
+            "xcopula.progress.run.Event", lambda *a, **o: made.append(Event(*a, **o))
+        )
+        model = xcopula.fit(trio, "metal", ["proxy", "other"], progress=False, **FIXED)
+        model.predict(trio, progress=False)
         assert not made
         xcopula.fit(trio, "metal", progress=lambda event: None, **FIXED)
         assert made

@@ -11,7 +11,7 @@ from xcopula.cli import main
 
 # Options of a fit that leave nothing to choose.
 QUICK = (
-    *("--primary", "metal", "--secondary", "proxy", "--method", "full", "--restarts", "0"),
+    *("--primary", "metal", "--secondary", "proxy", "--method", "full", "--anisotropy", "no"),
     *("--marginal", "metal=lognormal", "--marginal", "proxy=normal", "--kernel", "matern32"),
     *("--uncertainty", "plugin"),
 )

@@ -24,7 +24,7 @@ def test_the_table_and_the_scores(run, files, sites, quick, tmp_path):
         secondaries="drop",
         seed=2,
         method="full",
-        restarts=0,
+        anisotropy=False,
         marginals={"metal": "lognormal", "proxy": "normal"},
         kernels="matern32",
         uncertainty="plugin",

@@ -116,11 +116,15 @@ class TestEstimate:
         assert estimate.describe() == words
 
     def test_is_told(self, year, caplog):
-        """Both steps apart, before the fit starts; at INFO where it takes long."""
+        """At INFO if it takes long, both steps apart, before the fit starts."""
         few = observe(year.isel(time=slice(0, 3)), ["v"])
+        many = observe(year.isel(time=slice(0, 60)), ["v"])
         with caplog.at_level("DEBUG", logger="xcopula"):
-            check_cost(few, Full(), SOLVER, asked(max_hours=1.0))
-        (line,) = [r.getMessage() for r in caplog.records if "values:" in r.getMessage()]
+            check_cost(few, Full(), SOLVER, asked(max_hours=None))
+            check_cost(many, Full(), SOLVER, asked(max_hours=None))
+        said = [r for r in caplog.records if "values:" in r.getMessage()]
+        assert [r.levelname for r in said] == ["DEBUG", "INFO"]
+        line = said[0].getMessage()
         assert re.search(
             r"'full' on \[180\] values: about .* MB and .* seconds on one core \(each variable "
             r"alone .* seconds, all together .* seconds\)",

@@ -18,7 +18,7 @@ from xcopula.marginals import Exponential, LogNormal, Normal
 from xcopula.methods import Transductive
 from xcopula.solvers import Exact
 
-FIXED = {"method": "full", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
+FIXED = {"method": "full", "kernels": "matern32", "anisotropy": False, "uncertainty": "plugin"}
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ class TestFit:
         def trace(seed):
             seen.clear()
             options = FIXED | {"marginals": "lognormal", "optimizer": "annealing"}
-            xcopula.fit(sites, "metal", seed=seed, anisotropy=False, **options)
+            xcopula.fit(sites, "metal", seed=seed, **options)
             return np.array(seen)
 
         first, again, other = (trace(seed) for seed in (1, 1, 2))
@@ -226,7 +226,7 @@ class TestFit:
         with pytest.warns(
             MarginalWarning, match=rf"Under the {law} law of 'metal' its value 60 lies \+\d"
         ) as seen:
-            xcopula.fit(data, "metal", marginals=law, anisotropy=False, **FIXED)
+            xcopula.fit(data, "metal", marginals=law, **FIXED)
         assert len(seen) == 1
         assert seen[0].filename == __file__
         assert "heavier tails" in str(seen[0].message)
@@ -320,7 +320,6 @@ class TestOwnKernel:
         from scipy import stats
 
         options = FIXED | {"method": method, "coupling": "icm", "kernels": RationalQuadratic()}
-        options["anisotropy"] = False
         model = xcopula.fit(sites, "metal", secondary, marginals="normal", **options)
         assert model.converged
         assert "rq2.5" in model.summary()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ import types
 
 import pytest
 
-from xcopula.progress import Event, to_logger, to_notebook, to_terminal
+from xcopula.progress import Event, displays, to_logger, to_notebook, to_terminal
 from xcopula.progress.displays import choose_listener
 
 
@@ -149,7 +150,7 @@ def test_nowhere_to_write(monkeypatch):
     """A program without a console has no standard error."""
     monkeypatch.setattr(sys, "stderr", None)
     to_terminal()(Event("fit", "end", ("Cd",)))
-    assert choose_listener(None) is None
+    assert only_logs(choose_listener(None))
 
 
 @pytest.mark.parametrize("logger", ["mine", logging.getLogger("mine")])
@@ -229,14 +230,32 @@ class TestNotebook:
             choose_listener(progress)(Event("fit", "begin"))
         assert len(notebook.pages) == 2
         notebook.shell.kernel = None
-        assert choose_listener(None) is None
+        assert only_logs(choose_listener(None))
+
+
+def only_logs(listener) -> bool:
+    """Tell whether a listener only writes to the log, once a minute."""
+    return isinstance(listener, displays._Lines) and not listener._steps
 
 
 class TestChoice:
+    def test_a_script_logs_a_line_a_minute(self, monkeypatch, caplog):
+        """At INFO; steps that end within it are not told."""
+        clock = Clock()
+        monkeypatch.setattr(displays.time, "monotonic", clock)
+        listen = choose_listener(None)
+        with caplog.at_level(logging.INFO, "xcopula"):
+            for second in range(150):
+                clock.now = float(second)
+                listen(going(second, seconds=second))
+            listen(Event("alone", "end", ("Cd",), done=1, total=9, seconds=150.0))
+        said = [record.getMessage() for record in caplog.records]
+        assert [int(re.search(r"iteration (\d+)", line)[1]) for line in said] == [60, 120]
+
     def test_by_default_nobody_listens_in_a_script(self):
         """Unless it is asked for."""
         heard = []
-        assert choose_listener(None) is None
+        assert only_logs(choose_listener(None))
         assert choose_listener(False) is None
         assert choose_listener(heard.append) == heard.append
         assert choose_listener(True) is not None
@@ -252,12 +271,12 @@ class TestChoice:
         else:
             monkeypatch.delattr(sys, "ps1", raising=False)
         monkeypatch.setattr(sys, "stderr", Terminal() if terminal else io.StringIO())
-        assert (choose_listener(None) is not None) == shown
+        assert only_logs(choose_listener(None)) != shown
         others = []
         thread = threading.Thread(target=lambda: others.append(choose_listener(None)))
         thread.start()
         thread.join()
-        assert others == [None]  # threads would write over each other
+        assert only_logs(others[0])  # threads would write over each other
 
     @pytest.mark.parametrize("progress", ["yes", 1, [], 0.5])
     def test_anything_else_is_refused(self, progress):
@@ -270,7 +289,9 @@ class TestChoice:
 @pytest.mark.parametrize(("flags", "shown"), [(["-i"], True), ([], False)])
 def test_a_real_terminal(flags, shown):
     """An interpreter with a prompt shows what it does; a script in the same terminal does not."""
-    code = "from xcopula.progress.displays import choose_listener as c; print(c(None) is not None)"
+    code = (
+        "from xcopula.progress.displays import choose_listener as c; print(type(c(None)).__name__)"
+    )
     reader, writer = os.openpty()
     done = subprocess.run(
         [sys.executable, *flags, "-c", code],
@@ -282,4 +303,4 @@ def test_a_real_terminal(flags, shown):
     )
     os.close(writer)
     os.close(reader)
-    assert done.stdout.split()[0] == str(shown)
+    assert (done.stdout.split()[0] != "_Lines") == shown

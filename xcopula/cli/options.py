@@ -80,8 +80,8 @@ _OPTIONS = (
         "--anisotropy",
         metavar="GROUP",
         multiple=True,
-        help="Whether ranges differ by direction: auto (default), yes, no, or a group of "
-        "coordinates, such as space, in which they do; repeatable.",
+        help="Whether ranges may differ by direction: yes (default), no, or a group of "
+        "coordinates, such as space, in which they may; repeatable.",
     ),
     click.option(
         "--censored",
@@ -110,7 +110,7 @@ _OPTIONS = (
     click.option(
         "--max-hours", metavar="HOURS", callback=_hours, help="Refuse longer fits; 4, or none."
     ),
-    click.option("--restarts", type=int, metavar="N", help="Further starts; 2 by default."),
+    click.option("--restarts", type=int, metavar="N", help="Further starts; 0 by default."),
     click.option("--seed", type=int, metavar="N", help="Of restarts and random folds; 0."),
     click.option(
         "--config",
@@ -226,7 +226,7 @@ def _kernels(given: str) -> Any:
 
 def _anisotropy(given: Sequence[str]) -> Any:
     """Return a word for all groups, or the names of some."""
-    words: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+    words = {"yes": True, "no": False}
     return words[given[0]] if len(given) == 1 and given[0] in words else list(given)
 
 
