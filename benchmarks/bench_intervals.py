@@ -86,7 +86,9 @@ def fit(sample: Sample, solver: Solver) -> Fitted:
     process = alone.process(resolve_kernel("matern32"), LogNormal.fit(sample.values))
     began = time.process_time()
     staged = minimise_in_stages(
-        lambda theta, terms: alone.objective(process, alone.part(process, theta, terms)),
+        lambda theta, terms: alone.objective(
+            process, Part.of(solver, process, theta, sample, terms=terms)
+        ),
         [process.join(start) for start in starting_points(process.covariance)],
         process.bounds(),
         terms=some_terms(solver, sample, _TERMS),

@@ -83,7 +83,7 @@ def test_table1_scores_every_system_and_resumes(load, tmp_path, capsys):
     assert (table["se"] > 0).all()
     assert table["coverage"].between(0, 100).all()
     assert is_picture(tmp_path / "table1.png")
-    assert "| MtGCP | auto |" in (tmp_path / "table1.md").read_text()
+    assert "| MtGCP | select |" in (tmp_path / "table1.md").read_text()
 
     whole = path.read_text()
     cut_off(path, rows=2)
@@ -104,6 +104,8 @@ def test_table1_leaves_the_report_choices_alone(load):
             assert options["kernels"]["Cu"] == "matern32"
         elif system.choices == "normal":
             assert options["marginals"] == "normal"
+        elif system.choices == "select":
+            assert options["marginals"] == options["kernels"] == "select"
         else:
             assert "marginals" not in options
 
@@ -186,6 +188,6 @@ def cut_off(path: Path, rows: int) -> None:
 def test_slump_with_limits_stays_above_zero(load, tmp_path, slump_file):
     load("slump_limits").main(["--quick", "--data", str(slump_file), "--output", str(tmp_path)])
     lines = (tmp_path / "slump_limits.md").read_text(encoding="utf-8").splitlines()
-    cells = [line.split("|") for line in lines if "gamma with zeros" in line]
+    cells = [line.split("|") for line in lines if "flexible, zeros" in line]
     assert len(cells) == 2
     assert all(row[6].strip().startswith("0.0") for row in cells)

@@ -59,10 +59,10 @@ class Job:
 
 def options_of(system: str, *, quick: bool) -> dict[str, object]:
     """Return the variables and options of a fit."""
-    options: dict[str, object] = {"restarts": 0, "kernels": "matern32"} if quick else {}
+    options: dict[str, object] = {"kernels": "matern32"} if quick else {}
     if system == "ordinary kriging":
         return {**options, "method": "cokriging"}
-    law = "gamma" if quick else "auto"
+    law = "gamma" if quick else "flexible"
     system = system.removesuffix(WHOLE)
     several = system.startswith("several")
     if system.endswith("elevation"):

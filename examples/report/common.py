@@ -193,7 +193,6 @@ def warm_up() -> None:
             method=method,
             kernels="matern32",
             marginals="gev",
-            restarts=0,
         )
 
 

@@ -53,7 +53,6 @@ HEADING = (
 QUICK_OPTIONS: dict[str, object] = {
     "kernels": "matern32",
     "marginals": "lognormal",
-    "restarts": 0,
 }
 
 

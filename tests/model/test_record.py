@@ -14,13 +14,13 @@ import reference
 import xarray as xr
 from conftest import METHODS
 from scipy.special import expit, logit, ndtr, ndtri
+from xcopula.model.candidates import Candidate
 
 import xcopula
 from xcopula.errors import MarginalWarning
 from xcopula.methods import Committee, Sparse, Transductive
 from xcopula.methods.committee import Blocks
 from xcopula.methods.part import Part
-from xcopula.model.candidates import Candidate
 from xcopula.model.extremes import EXTREME_SCORE, extreme_score, warn_of_laws
 from xcopula.process import Sample, Targets
 
