@@ -27,6 +27,7 @@ from xcopula.fitting.stages import minimise_in_stages
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.covariance import InputGroup
 from xcopula.marginals import LogNormal
+from xcopula.methods.part import Part
 from xcopula.process import Sample
 from xcopula.solvers import Exact, Neighbours, Solver
 

@@ -128,8 +128,8 @@ def describe(table: pd.DataFrame) -> str:
         *markdown(heads, rows),
         "",
         f"Censored zeros against 0.5 mm in their place: CRPS {against('crps', HALVED)}, Brier",
-        f"score {against('brier', HALVED)}; against zeros as numbers: CRPS {against('crps', NUMBERS)}, "
-        f"Brier score {against('brier', NUMBERS)}.",
+        f"score {against('brier', HALVED)}; against zeros as numbers: CRPS "
+        f"{against('crps', NUMBERS)}, Brier score {against('brier', NUMBERS)}.",
         "Pairs are months and draws.",
         "",
         "How reliable the probability of a dry month is:",

@@ -2,8 +2,8 @@
 
 Run as ``python examples/report/table1.py``. The primary metal is known at 259 sites, the
 secondaries at all 359, and the primary is predicted at the other 100. Kernels and marginals are the
-default ones, selected by AIC on the data that are known, or the report's. Rows that are in the table
-are kept.
+default ones, selected by AIC on the data that are known, or the report's. Rows of the table are
+kept.
 """
 
 from __future__ import annotations
