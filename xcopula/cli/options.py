@@ -48,20 +48,23 @@ _OPTIONS = (
         "marginals",
         metavar="[NAME=]LAW",
         multiple=True,
-        help="The law of a variable, or of all: normal, lognormal, gamma, parzen, ...; "
-        "lognormal~elevation moves with a column. Repeatable.",
+        help="The marginal of a variable, or of all: flexible (default), normal, lognormal, gamma, "
+        "..., or select; flexible~elevation varies with a column. Repeatable.",
     ),
     click.option(
         "--kernel",
         "kernels",
         metavar="[NAME=]KERNEL",
         multiple=True,
-        help="The kernel of a variable, or of all: se, matern12, matern32, matern52; "
+        help="The kernel of a variable, or of all: se, matern12, matern32, matern52, or select; "
         "matern32+matern12 has one for each nested structure. Repeatable.",
     ),
     click.option("--coupling", metavar="NAME", help="convolution (default), icm or lmc."),
     click.option(
-        "--structures", metavar="N", callback=_whole, help="Nested structures; auto by default."
+        "--structures",
+        metavar="N",
+        callback=_whole,
+        help="Nested structures; one in space, two in space and time by default.",
     ),
     click.option("--noise", metavar="NAME", help="correlated (default) or independent nuggets."),
     click.option("--optimizer", metavar="NAME", help="l-bfgs (default), cg or annealing."),
@@ -80,8 +83,8 @@ _OPTIONS = (
         "--anisotropy",
         metavar="GROUP",
         multiple=True,
-        help="Whether ranges differ by direction: auto (default), yes, no, or a group of "
-        "coordinates, such as space, in which they do; repeatable.",
+        help="Whether ranges differ by direction: yes (default), no, or a group of coordinates, "
+        "such as space, in which they do; repeatable.",
     ),
     click.option(
         "--censored",
@@ -110,7 +113,7 @@ _OPTIONS = (
     click.option(
         "--max-hours", metavar="HOURS", callback=_hours, help="Refuse longer fits; 4, or none."
     ),
-    click.option("--restarts", type=int, metavar="N", help="Further starts; 2 by default."),
+    click.option("--restarts", type=int, metavar="N", help="Further starts; 0 by default."),
     click.option("--seed", type=int, metavar="N", help="Of restarts and random folds; 0."),
     click.option(
         "--config",
@@ -226,7 +229,7 @@ def _kernels(given: str) -> Any:
 
 def _anisotropy(given: Sequence[str]) -> Any:
     """Return a word for all groups, or the names of some."""
-    words: dict[str, Any] = {"auto": "auto", "yes": True, "no": False}
+    words: dict[str, Any] = {"yes": True, "no": False}
     return words[given[0]] if len(given) == 1 and given[0] in words else list(given)
 
 
