@@ -32,13 +32,8 @@ def read_month(month: str) -> xr.Dataset:
 
 def map_month(stations: xr.Dataset, grid: xr.Dataset, **options: object) -> xr.Dataset:
     """Fit the stations and predict on the grid: nothing is computed yet but the fit."""
-    law = regress(on="elevation")
-    model = stations.mtcopula.fit(
-        "ppt",
-        SECONDARIES,
-        marginals={"ppt": law, **dict.fromkeys(SECONDARIES, regress("normal", on="elevation"))},
-        **options,
-    )
+    marginals = regress(on="elevation")
+    model = stations.mtcopula.fit("ppt", SECONDARIES, marginals=marginals, **options)
     print(model.summary())
     posterior = model.posterior(grid, chunks={"lat": 40, "lon": 70})
     lower, upper = posterior.interval(0.9)
