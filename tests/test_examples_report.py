@@ -168,15 +168,18 @@ def test_misprints_are_as_the_docs_say(load, tmp_path):
     script = run_quickly(load, "misprints", tmp_path)
     lines = (tmp_path / "misprints.txt").read_text().splitlines()
     assert len(lines) == len(script.CHECKS)
-    page = (ROOT / "docs" / "report.md").read_text()
+    shown = (ROOT / "docs" / "report" / "misprints.txt").read_text()
     for name in script.CHECKS:
-        assert name in page
+        assert name in shown
 
 
-def test_the_page_shows_the_tables_as_they_were_made(load):
-    page, folder = ROOT / "docs" / "report.md", ROOT / "docs" / "report"
-    text = page.read_text()
-    assert load("update_docs").fill_in(text, folder) == text
+def test_the_page_shows_the_tables_as_they_were_made():
+    """The page includes every table of its folder."""
+    page, folder = (ROOT / "docs" / "report.md").read_text(), ROOT / "docs" / "report"
+    shown = [*folder.glob("*.md"), *folder.glob("*.txt")]
+    assert shown
+    for path in shown:
+        assert f"include}} report/{path.name}" in page
 
 
 def cut_off(path: Path, rows: int) -> None:
