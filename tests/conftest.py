@@ -12,7 +12,9 @@ from threadpoolctl import threadpool_limits
 import xcopula
 from xcopula.methods import CoKriging, Committee, Full, Method, Sparse, Transductive
 
-FIXED = {"method": "full", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
+# Models that are small and known: errors as they are, and one range in all directions.
+PLAIN = {"kernels": "matern32", "uncertainty": "plugin", "anisotropy": False}
+FIXED = {"method": "full", **PLAIN}
 
 # Every method, with options for a hundred observations.
 METHODS: dict[str, Method] = {
@@ -129,8 +131,7 @@ def fit_by(sloped):
     The metal has a normal law, the proxy one that varies with height.
     """
     laws = {"metal": "normal", "proxy": xcopula.regress("normal", on="height")}
-    options = {"marginals": laws, "kernels": "matern32", "coupling": "icm", "restarts": 0}
-    options["uncertainty"] = "plugin"
+    options = {"marginals": laws, "coupling": "icm", **PLAIN}
 
     @functools.cache
     def fitted(name: str) -> xcopula.CopulaModel:
@@ -151,13 +152,4 @@ def trio(sites) -> xr.Dataset:
 def triple(trio):
     """A transductive model of ``trio``: the metal is log-normal, the others normal."""
     laws = {"metal": "lognormal", "proxy": "normal", "other": "normal"}
-    return xcopula.fit(
-        trio,
-        "metal",
-        ["proxy", "other"],
-        marginals=laws,
-        kernels="matern32",
-        coupling="icm",
-        restarts=0,
-        uncertainty="plugin",
-    )
+    return xcopula.fit(trio, "metal", ["proxy", "other"], marginals=laws, coupling="icm", **PLAIN)

@@ -13,7 +13,7 @@ from xcopula.accessor import MultiTaskCopulaAccessor
 from xcopula.model import CopulaModel, LazyModel
 from xcopula.prediction import predicting
 
-FIXED = {"method": "full", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
+FIXED = {"method": "full", "kernels": "matern32", "anisotropy": False, "uncertainty": "plugin"}
 
 
 def shape(function, *without: str) -> list[tuple[str, object, object]]:

@@ -50,7 +50,6 @@ TESTED_BY = {
     "kernels/se.py": "kernels/test_families.py",
     "solvers/strata.py": "solvers/test_graph.py",
     "solvers/terms.py": "solvers/test_neighbours.py",
-    "model/candidates.py": "model/test_record.py",
     "model/extremes.py": "model/test_record.py",
     "model/planning.py": "model/test_design.py",
     "model/running.py": "fitting/test_interruption.py",

@@ -13,7 +13,7 @@ from sources import EAST, NORTH, daily, random_rotation, stations, turned
 import xcopula
 from xcopula.labels.observations import observe
 
-FIXED = {"method": "full", "kernels": "matern32", "restarts": 0}
+FIXED = {"method": "full", "kernels": "matern32", "anisotropy": False}
 LAWS = {"rain": "lognormal", "warmth": "normal"}
 
 
@@ -89,12 +89,17 @@ class TestGlobe:
         for other in [*found[1:], moments(fitted, target)]:
             np.testing.assert_allclose(other, found[0], rtol=0.0, atol=1e-10)
 
-    def test_longitude_convention_of_a_whole_fit(self, sites, target, fitted):
-        """The fit itself does not see the convention."""
+    @pytest.mark.parametrize("anisotropy", [True, False])
+    def test_longitude_convention_of_a_whole_fit(self, sites, target, anisotropy):
+        """The fit itself does not see the convention, with directions or without."""
         moved = sites.assign_coords(lon=(sites["lon"] - 360.0).assign_attrs(EAST))
-        again = xcopula.fit(moved, "rain", "warmth", marginals=LAWS, **FIXED)
-        assert again.log_likelihood == pytest.approx(fitted.log_likelihood, abs=1e-6)
-        xr.testing.assert_allclose(again.predict(target), fitted.predict(target), rtol=1e-4)
+        options = FIXED | {"anisotropy": anisotropy}
+        before, after = (
+            xcopula.fit(data, "rain", "warmth", marginals=LAWS, **options)
+            for data in (sites, moved)
+        )
+        assert after.log_likelihood == pytest.approx(before.log_likelihood, abs=1e-6)
+        xr.testing.assert_allclose(after.predict(target), before.predict(target), rtol=1e-4)
 
     def test_date_line(self, sites, fitted):
         """A cluster across 180 degrees is the same cluster 50 degrees further."""

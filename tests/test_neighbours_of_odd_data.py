@@ -17,7 +17,7 @@ from xcopula.errors import CoordinateError
 from xcopula.solvers import Exact, Neighbours
 
 KM = {"units": "km"}
-FAST = {"kernels": "matern32", "marginals": "normal", "restarts": 0}
+FAST = {"kernels": "matern32", "marginals": "normal", "uncertainty": "plugin"}
 FEW = Neighbours(10, 25)
 
 

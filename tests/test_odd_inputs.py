@@ -323,12 +323,10 @@ each("input called {}", ["quantile", "threshold", "pit", "mean", "observed"], la
 row("input called observation", lambda w: fit(line().rename(x="observation"), coords="observation").loo(), WORKS)
 each("ard {}", [5, None, NAN, 1], lambda w, v: fit(ard=v), TypeError, "`ard` is True, False or the names of groups")
 each("ard {}", ["nonsense", ["zz"], [5], "x"], lambda w, v: fit(ard=v), CoordinateError, r"`ard` names groups .* are \['space'\]")
-each("anisotropy {}", [5, None, NAN, 1], lambda w, v: fit(anisotropy=v), TypeError, "`anisotropy` is 'auto', True, False or the names")
-each("anisotropy {}", ["nonsense", ["zz"], [5], "x", {"x": True}], lambda w, v: fit(anisotropy=v), CoordinateError, r"`anisotropy` names groups .* are \['space'\]")
-each("anisotropy {}", [{"space": 5}, {"space": None}], lambda w, v: fit(anisotropy=v), TypeError, "`anisotropy` of 'space' must be 'auto', True or False")
-each("anisotropy {}", ["space", {"space"}, {"space": True}], lambda w, v: fit(anisotropy=v), ValueError, "`anisotropy` needs at least two coordinates in a group; 'space' has only one")
-row("anisotropy of no group", lambda w: fit(anisotropy=True), ValueError, "`anisotropy=True` needs a group of at least two coordinates")
-each("anisotropy {}", ["auto", [], np.False_, {"space": "auto"}], lambda w, v: fit(anisotropy=v), WORKS)
+each("anisotropy {}", [5, None, NAN, 1, {"x": True}, {"space": 5}, {"space": True}, b"space"], lambda w, v: fit(anisotropy=v), TypeError, "`anisotropy` is True, False or the names of groups")
+each("anisotropy {}", ["nonsense", ["zz"], [5], "x", "auto", "", [None]], lambda w, v: fit(anisotropy=v), CoordinateError, r"`anisotropy` names groups .* are \['space'\]")
+each("anisotropy {}", ["space", {"space"}, ("space",)], lambda w, v: fit(anisotropy=v), ValueError, "`anisotropy` needs at least two coordinates in a group; 'space' has only one")
+each("anisotropy {}", [True, [], np.False_, ()], lambda w, v: fit(anisotropy=v), WORKS)
 each("ard {}", ["space", [], np.True_, {"space"}], lambda w, v: fit(ard=v), WORKS)
 each("cycle {}", [5, None, ""], lambda w, v: cycle(v), TypeError, "name of a coordinate as a string")
 each("cycle of {}", [None, True, [1], 1j], lambda w, v: cycle("x", v), TypeError, "period must be a number")
@@ -351,7 +349,10 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
     ],
     "marginals": [
         (["zz", "", "Normal", {"a": "zz"}], ValueError, "`marginals` of 'a': Unknown marginal .*Choose"),
-        ([5, None, [], ["normal"], True, int, b"normal", {"a": None}], TypeError, "`marginals` of 'a': A marginal is one of"),
+        ([5, None, True, int, b"normal", {"a": None}, [None], ["normal", 5]], TypeError, "`marginals` of 'a': A marginal is one of"),
+        ([[], (), set(), {"a": []}], ValueError, "`marginals` of 'a': There must be at least one name to select from"),
+        ([["normal", "zz"], {"zz"}, ["select"]], ValueError, "`marginals` of 'a': Unknown marginal .*Choose"),
+        ([["normal", regress("normal", on="x")]], TypeError, "'a': A list of marginals is selected from, and these vary"),
         ([{"zz": "normal"}, {5: "normal"}], KeyError, r"`marginals` names .*are \['a'\]"),
         ([Marginal, regress(Marginal, on="x"), by("x", Marginal)], TypeError, "of 'a': Marginal is no law: it lacks .*Choose"),
         ([Grouped], TypeError, "of 'a': Grouped is fitted by a recipe. Give"),
@@ -362,11 +363,13 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
     ],
     "kernels": [
         (["zz", "", 5, None, True, {"a": "zz"}, {"a": 5}, int], ValueError, "`kernels` of 'a': Unknown kernel .*Choose one of"),
+        ([set(), frozenset()], ValueError, "`kernels` of 'a': There must be at least one name to select from"),
+        ([{"se", "zz"}, {"auto", "se"}], ValueError, "`kernels` of 'a': Unknown kernel .*Choose one of"),
         ([{"zz": "se"}, {5: "se"}], KeyError, r"`kernels` names .*are \['a'\]"),
     ],
     "coupling": [
-        (["zz", ""], ValueError, "Unknown coupling .*Choose one of auto, convolution"),
-        ([5, None, ["icm"], np.array(["icm", "lmc"])], TypeError, "`coupling` must be one of auto, convolution"),
+        (["zz", ""], ValueError, "Unknown coupling .*Choose one of convolution, icm, lmc"),
+        ([5, None, ["icm"], np.array(["icm", "lmc"])], TypeError, "`coupling` must be one of convolution, icm, lmc"),
     ],
     "noise": [
         (["zz", ""], ValueError, "Unknown noise .*Choose one of correlated"),
@@ -407,6 +410,8 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
 for option, cases in REFUSED.items():
     for values, error, says in cases:
         each(f"{option}={{}}", values, lambda w, v, o=option: fit(**{o: v}), error, says)
+each("marginals={}", [["normal"], ("normal", "t"), {"gev", "t"}, "select", {"a": ["normal"]}], lambda w, v: fit(marginals=v), WORKS)
+each("kernels={}", [{"se"}, frozenset({"se", "matern12"}), "select", {"a": {"se"}}], lambda w, v: fit(kernels=v), WORKS)
 each("max_hours={}", [None, INF, np.float32(2.0)], lambda w, v: fit(max_hours=v), WORKS)
 each("seed={}", [2**70, np.uint8(3)], lambda w, v: fit(seed=v), WORKS)
 each("thin={}", [np.int64(2), {"site": np.uint8(2)}, {}, None], lambda w, v: fit(thin=v), WORKS)
@@ -582,7 +587,7 @@ each("compare {}", [{"a"}, np.array(["a"]), ("a",)], lambda w, v: compare(line()
 row("compare no data", lambda w: compare(None, "a"), TypeError, "`data` must be a Dataset")
 for option in ONE:
     each(f"compare {option}={{}}", [[], None, 5, {"a": "normal"}], lambda w, v, o=option: compare(line(), "a", **{**ONE, o: v}), TypeError, f"`{option}` must be a list of at least one")
-    each(f"compare {option}={{}}", [["zz"], ["auto"], "zz"], lambda w, v, o=option: compare(line(), "a", **{**ONE, o: v}), ValueError, "Unknown .*Choose one of")
+    each(f"compare {option}={{}}", [["zz"], "zz", ["select"]], lambda w, v, o=option: compare(line(), "a", **{**ONE, o: v}), ValueError, "Unknown .*Choose .*one of")
 row("compare one kernel", lambda w: compare(line(), "a", kernels="se", marginals="normal"), WORKS)
 row("compare a recipe", lambda w: compare(line(), "a", kernels=["se"], marginals=[regress("normal", on="x")]), TypeError, "varies with fields.*Name a family")
 row("compare the base class", lambda w: compare(line(), "a", kernels=["se"], marginals=[Marginal]), TypeError, "Marginal is no law")

@@ -30,18 +30,18 @@ def steps(events: list[Event]) -> list[tuple]:
 
 class TestFit:
     def test_a_single_variable(self, sites):
-        """Its law, its kernels, then all parameters, and those that are close."""
-        heard = []
-        options = FIXED | {"kernels": "auto"}
-        xcopula.fit(sites, "metal", progress=heard.append, **options)
-        assert [step for step in steps(heard) if step[0] != "rival"] == [
-            ("fit", ("metal",), ""),
-            ("law", ("metal",), "normal"),
-            *(("kernel", ("metal",), k) for k in ("se", "matern12", "matern52")),
-            ("together", ("metal",), ""),
-        ]
-        assert (heard[-1].what, heard[-1].state) == ("fit", "end")
-        assert heard[-1].done == heard[-1].total == 5
+        """Alone, which is where all parameters start, whatever is compared there."""
+        for options, kernels in ((FIXED, 1), (FIXED | {"kernels": {"se", "matern12"}}, 2)):
+            heard = []
+            model = xcopula.fit(sites, "metal", progress=heard.append, **options)
+            assert steps(heard) == [
+                ("fit", ("metal",), ""),
+                ("alone", ("metal",), ""),
+                ("together", ("metal",), ""),
+            ]
+            assert len(model.alternatives) == (0 if kernels == 1 else kernels)
+            assert (heard[-1].what, heard[-1].state) == ("fit", "end")
+            assert heard[-1].done == heard[-1].total == 2
 
     def test_the_full_model(self, trio):
         """Variables one after the other, then together; starts and iterations are numbered."""
@@ -51,7 +51,7 @@ class TestFit:
         names = ("metal", "proxy", "other")
         assert steps(heard) == [
             ("fit", names, ""),
-            *(("law", (name,), "normal") for name in names),
+            *(("alone", (name,), "") for name in names),
             ("together", names, ""),
         ]
         going = [e for e in heard if (e.what, e.state) == ("together", "go")]
@@ -65,13 +65,13 @@ class TestFit:
         assert final[-1] > 1
 
     def test_a_transductive_model(self, trio):
-        """Steps run side by side; each begins before it ends, pairs after all laws."""
+        """Steps run side by side; each begins before it ends, pairs after all variables."""
         heard = []
         names = ("metal", "proxy", "other")
         xcopula.fit(trio, "metal", names[1:], progress=heard.append, **FIXED)
         found = steps(heard)
         assert found[0] == ("fit", names, "")
-        assert sorted(found[1:4]) == sorted(("law", (n,), "normal") for n in names)
+        assert sorted(found[1:4]) == sorted(("alone", (n,), "") for n in names)
         assert sorted(found[4:6]) == [("pair", ("metal", n), "") for n in ("other", "proxy")]
         assert found[6:] == [("together", names, "")]
         assert [e.done for e in heard] == sorted(e.done for e in heard)
@@ -81,27 +81,6 @@ class TestFit:
             assert mine[0] == "begin"
             assert mine[-1] == "end"
             assert set(mine[1:-1]) == {"go"}
-
-    def test_laws_that_compete(self, sites):
-        """Those of the primary are tried in the whole model; that is no step of its own."""
-        heard = []
-        model = xcopula.fit(sites, "metal", progress=heard.append, **FIXED | {"marginals": "auto"})
-        rivals = {e.label for e in heard if e.what == "rival"}
-        first = model.candidates[0][0]
-        assert rivals == {t.name for t in model.trials} - {
-            f"{first.marginal.name}, {first.kernel.name}"
-        }
-        assert rivals
-        assert heard[-1].done == heard[-1].total
-
-    def test_two_structures(self, sites, monkeypatch):
-        """A second structure that is tried says so."""
-        monkeypatch.setattr("xcopula.fitting.steps._STRUCTURES_FROM", 10)
-        heard = []
-        options = FIXED | {"solver": "neighbours", "coupling": "convolution"}
-        xcopula.fit(sites, "metal", progress=heard.append, **options)
-        assert ("structures", ("metal",), "2 structures") in steps(heard)
-        assert heard[-1].done == heard[-1].total == 2
 
     def test_progress_changes_nothing(self, trio):
         """The model is the same to the last bit, and so is what the callback hears."""
@@ -176,7 +155,7 @@ class TestShown:
         out, err = capsys.readouterr()
         assert out == ""
         lines = [line for line in err.splitlines() if not line.startswith("compiling")]
-        assert len(lines) == 5  # two laws, a pair, all together, the end
+        assert len(lines) == 5  # two variables, a pair, all together, the end
         assert lines[-1].startswith("fit done, 4 of 4 steps")
 
     def test_a_terminal_is_left_clean(self, trio, monkeypatch):
@@ -224,7 +203,7 @@ class TestLazyFit:
         heard = []
         lazy = xcopula.fit(trio, "metal", ["proxy"], compute=False, **FIXED)
         lazy.compute(progress=heard.append, scheduler=scheduler)
-        assert {what for what, _, _ in steps(heard)} == {"fit", "law", "pair", "together"}
+        assert {what for what, _, _ in steps(heard)} == {"fit", "alone", "pair", "together"}
         assert (heard[-1].state, heard[-1].done, heard[-1].total) == ("end", 4, 0)
         silent = len(heard)
         lazy.compute(scheduler=scheduler)

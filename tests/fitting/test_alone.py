@@ -1,8 +1,7 @@
-"""One variable on its own: starts, more structures, comparisons on the same terms."""
+"""One variable on its own: where it starts, where it ends, comparisons on the same terms."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,24 +15,13 @@ from xcopula.fitting.alone import (
     length_parameters,
     penalised,
     some_terms,
-    starting_law,
     starting_point,
     starting_points,
+    with_all_values,
 )
-from xcopula.kernels import KERNELS, Nested
-from xcopula.kernels.base import half_distance
+from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
-from xcopula.marginals import (
-    Exponential,
-    Gamma,
-    LogNormal,
-    Normal,
-    Parzen,
-    by,
-    fit_law,
-    regress,
-    zero_inflated,
-)
+from xcopula.marginals import GEV, Gamma, LogNormal, Normal, Parzen, by, regress
 from xcopula.process import Process, Sample
 from xcopula.solvers import Exact, Neighbours
 
@@ -62,40 +50,37 @@ def fitted(request):
 
 
 class TestFit:
-    def test_a_candidate_is_at_the_maximum(self, fitted):
+    def test_is_at_the_maximum(self, fitted):
         """Its likelihood is that of its parameters, and no slope is left."""
-        alone, candidate = fitted
-        process = alone.process(M32, candidate.marginal)
-        part = alone.part(process, candidate.theta, None)
-        value, gradient = alone.objective(process, part)(candidate.theta)
-        nll, _ = part.objective(process, candidate.theta)
-        assert value == pytest.approx(nll - process.log_prior(candidate.theta)[0])
+        alone, single = fitted
+        process = alone.process(M32, single.marginal)
+        assert single.process == process
+        part = alone.part(process, single.theta)
+        value, gradient = alone.objective(process, part)(single.theta)
+        nll, _ = part.objective(process, single.theta)
+        assert value == pytest.approx(nll - process.log_prior(single.theta)[0])
         assert np.abs(gradient).max() < 2.0
-        assert -candidate.log_likelihood == pytest.approx(nll, abs=0.1)
-        parameters = process.covariance.size + candidate.marginal.dof
-        assert candidate.aic == pytest.approx(2.0 * (parameters - candidate.log_likelihood))
+        assert -single.log_likelihood == pytest.approx(nll, abs=0.1)
+        parameters = process.covariance.size + single.marginal.dof
+        assert single.aic == pytest.approx(2.0 * (parameters - single.log_likelihood))
+        matrices = single.covariance.matrices(single.theta[: single.covariance.size])
+        assert single.nugget == matrices[-1, 0, 0]
+        assert matrices.sum() == pytest.approx(1.0)
 
     def test_all_neighbours_fit_as_exact_does(self):
         """The same likelihood at the same place."""
         sample = draw(60)
         found, expected = (
-            Alone(sample, PLANE, 1, s).fit(M32, LAW) for s in (Neighbours(1000), Exact())
+            Alone(sample, PLANE, 1, solver, rough=False).fit(M32, LAW)
+            for solver in (Neighbours(1000), Exact())
         )
         assert found.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-3)
         np.testing.assert_allclose(found.theta, expected.theta, atol=0.02)
 
-    def test_judged_at_given_parameters(self, fitted):
-        """Where a candidate was fitted the judgement is the same."""
-        alone, candidate = fitted
-        process = alone.process(M32, candidate.marginal)
-        again = alone.judge(M32, process, candidate.theta)
-        assert again.log_likelihood == pytest.approx(candidate.log_likelihood, abs=0.1)
-        assert again.largest_score == candidate.largest_score
-
     def test_scores_are_those_of_left_out_values(self, fitted):
         """The probability integral transforms are about uniform, and the CRPS beats the law's."""
-        alone, candidate = fitted
-        found = alone.scores(candidate)
+        alone, single = fitted
+        found = alone.scores(single)
         assert found.pit.size == alone.sample.size
         assert 0.4 < found.pit.mean() < 0.6
         values = alone.sample.values
@@ -112,191 +97,51 @@ class TestFit:
         assert objective(theta)[0] == pytest.approx(nll - process.log_prior(theta)[0])
 
 
-class TestStructures:
-    def started(self, alone, candidate, monkeypatch):
-        """Return the richer candidate, and the likelihood at the last start of its search."""
-        asked, real = [], Alone.fit
-
-        def fit(self, kernel, marginal, starts=()):
-            asked.append(starts)
-            return real(self, kernel, marginal, starts)
-
-        monkeypatch.setattr(Alone, "fit", fit)
-        richer = alone.with_structures(candidate, 2)
-        ((*_, start),) = asked
-        own = replace(alone, structures=2)
-        process = own.process(candidate.kernel, candidate.marginal)
-        theta = process.join(start)
-        return richer, process, theta, own.judge(M32, process, theta).log_likelihood
-
-    def test_starts_near_the_poorer_and_ends_no_worse(self, fitted, monkeypatch):
-        """From where one structure is best two begin about as good, and end better."""
-        alone, candidate = fitted
-        richer, process, theta, begun = self.started(alone, candidate, monkeypatch)
-        assert begun > candidate.log_likelihood - 3.0
-        assert richer.log_likelihood > candidate.log_likelihood - 0.05
-        assert richer.log_likelihood > begun
-        assert richer.structures == 2
-        assert richer.theta.size == process.size
-        # Together they have the variance of the one, and their lengths have its mean.
-        covariance = process.covariance
-        poor = alone.process(M32, LAW).covariance
-        shares = [np.trace(m) for m in covariance.matrices(theta[: covariance.size])[:-1]]
-        single = candidate.theta[: poor.size]
-        assert sum(shares) == pytest.approx(float(poor.matrices(single)[0, 0, 0]))
-        assert shares[0] == pytest.approx(shares[1])
-        lengths = covariance.part(theta, "length")[:, 0, 0]
-        assert lengths.mean() == pytest.approx(poor.part(single, "length")[0, 0, 0])
-        assert lengths[1] - lengths[0] == pytest.approx(2.0)
-
-    def test_scales_of_columns_are_kept(self, monkeypatch):
-        """Also in several groups, with scales of their own."""
-        groups = (InputGroup(2, ard=True), InputGroup(1))
-        rng = np.random.default_rng(0)
-        sample = Sample.of([rng.uniform(size=(40, 3))], [LAW.from_normal(rng.normal(size=40))])
-        alone = Alone(sample, groups, 1, Neighbours(8))
-        covariance = alone.process(M32, LAW).covariance
-        theta = np.concatenate([reference.random_theta(covariance, rng), LAW.theta])
-        candidate = alone.judge(M32, alone.process(M32, LAW), theta)
-        _, process, start, _ = self.started(alone, candidate, monkeypatch)
-        np.testing.assert_array_equal(
-            process.covariance.part(start, "scaling"), covariance.part(theta, "scaling")
-        )
-        middle = process.covariance.part(start, "length").mean(axis=0)
-        np.testing.assert_allclose(middle, covariance.part(theta, "length")[0])
-
-
-class TestKernels:
-    def test_starts_where_half_of_the_correlation_is_left_alike(self, fitted, monkeypatch):
-        """From there it ends no worse than from afar."""
-        alone, candidate = fitted
-        two = alone.with_structures(candidate, 2)
-        other = Nested((KERNELS["matern52"], M32))
-        asked, real = [], Alone.fit
-
-        def fit(self, kernel, marginal, starts=()):
-            asked.append((kernel, starts))
-            return real(self, kernel, marginal, starts)
-
-        monkeypatch.setattr(Alone, "fit", fit)
-        found = alone.with_kernels(two, other)
-        ((kernel, (start,)),) = asked
-        assert kernel == found.kernel == other
-        assert found.structures == 2
-        covariance = replace(alone, structures=2).process(other, LAW).covariance
-        moved = covariance.part(start, "length") - covariance.part(two.theta, "length")
-        ratio = half_distance(M32) / half_distance(KERNELS["matern52"])
-        np.testing.assert_allclose(moved.ravel(), [math.log(ratio), 0.0])
-        afar = replace(alone, structures=2).fit(other, two.marginal)
-        assert found.log_likelihood > afar.log_likelihood - 0.5
-
-
 class TestCommonTerms:
-    def test_exact_candidates_stay_as_they_are(self):
-        """All terms are in each of them."""
-        alone = Alone(draw(40), PLANE, 1, Exact())
-        candidates = [alone.fit(k, LAW) for k in (M32, SE)]
-        assert alone.on_common_terms(candidates) == candidates
-        assert all(c.error == 0.0 for c in candidates)
+    """What is compared has the terms and neighbours of one fit, where terms are a part."""
 
-    def test_by_the_terms_of_the_best(self):
-        """Each is judged with the neighbours that suit the best, and pays for its parameters."""
-        alone = Alone(draw(120), PLANE, 1, Neighbours(6))
-        candidates = [alone.fit(k, LAW) for k in (M32, SE)]
-        candidates.append(alone.with_structures(candidates[0], 2))
-        best = min(candidates, key=lambda c: c.rank)
-        own = replace(alone, structures=best.structures)
-        part = own.part(own.process(best.kernel, best.marginal), best.theta, None)
-        found = alone.on_common_terms(candidates)
-        each = []
-        for before, after in zip(candidates, found, strict=True):
-            its = replace(alone, structures=before.structures)
-            process = its.process(before.kernel, before.marginal)
-            densities = Neighbours(6).log_densities(
-                process, part.sample, part.structure, before.theta
-            )
-            each.append(densities.each)
-            assert after.log_likelihood == pytest.approx(densities.each.sum())
-            paid = before.aic + 2.0 * before.log_likelihood
-            assert after.aic + 2.0 * after.log_likelihood == pytest.approx(paid)
-        reference_terms = each[candidates.index(best)]
-        for after, own_terms in zip(found, each, strict=True):
-            gain = own_terms - reference_terms
-            expected = 2.0 * math.sqrt(gain.size * gain.var(ddof=1))
-            assert after.error == pytest.approx(expected, abs=1e-9)
-        assert sorted(c.error > 0.0 for c in found) == [False, True, True]
+    @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+    def test_of_another_fit(self, solver):
+        """At its end the likelihood is that on the terms of the other, whatever the kernel."""
+        alone = Alone(draw(120), PLANE, 1, solver)
+        first = alone.fit(M32, LAW)
+        second = alone.fit(SE, LAW, terms_of=first)
+        part = alone.part(first.process, first.theta)
+        nll, _ = part.objective(second.process, second.theta)
+        assert second.log_likelihood == pytest.approx(-nll)
 
-    def test_terms_that_stand_for_all(self, monkeypatch):
-        """Candidates compared on a part have about the difference that they have on all."""
-        monkeypatch.setattr(module, "TERMS_ALONE", 200)
-        alone = Alone(draw(500), PLANE, 1, Neighbours(8))
-        assert alone.terms == 200
-        candidates = [alone.judge(k, (p := alone.process(k, LAW)), p.join(np.array([-2.0, 1.0])))
-                      for k in (M32, SE)]  # fmt: skip
-        part = alone.on_common_terms(candidates)
-        monkeypatch.setattr(module, "TERMS_ALONE", 10**6)
-        assert alone.terms is None
-        whole = alone.on_common_terms(candidates)
-        found, expected = (a.aic - b.aic for a, b in (part, whole))
-        error = max(c.error for c in part)
-        assert error > 0.0
-        assert abs(found - expected) < 3.0 * error
+    def test_a_part_says_about_what_all_say(self, monkeypatch):
+        """Two kernels have about the difference on a part of the terms that they have on all."""
+        alone, gains = Alone(draw(500), PLANE, 1, Neighbours(8)), []
+        for terms in (200, 10**6):
+            monkeypatch.setattr(module, "TERMS_ALONE", terms)
+            assert alone.terms == (200 if terms == 200 else None)
+            first = alone.fit(M32, LAW)
+            gains.append(first.aic - alone.fit(SE, LAW, terms_of=first).aic)
+        assert gains[0] < 0.0
+        assert gains[1] < 0.0
+        # one term in 2.5 is seen: a third more or less
+        assert gains[0] == pytest.approx(gains[1], rel=0.35)
 
 
-class TestSurvey:
-    """Terms that stand for all are chosen once, where every candidate has the same."""
+class TestWithAllValues:
+    """A fit to a part of the values, and values that were not in it."""
 
-    @pytest.fixture(autouse=True)
-    def few(self, monkeypatch):
-        monkeypatch.setattr(module, "TERMS_ALONE", 100)
+    def test_a_law_that_admits_all_stays(self, fitted):
+        alone, single = fitted
+        assert with_all_values(single, alone.sample, LAW) is single
 
-    def test_serves_every_candidate(self, monkeypatch):
-        """The same fit, to rounding, without a search of its own."""
-        alone = Alone(draw(300), PLANE, 1, Neighbours(8))
-        some = alone.survey()
-        assert some.structure.rows.size < 150
-        surveyed = replace(alone, some=some)
-        for kernel, law in ((M32, LAW), (SE, Normal(1.0, 1.0))):
-            for structures in (1, 2):
-                own = replace(surveyed, structures=structures)
-                assert own.part(own.process(kernel, law), np.zeros(9), 100) is some
-        expected = alone.fit(M32, LAW)
-        monkeypatch.setattr(module, "Part", None)  # none is made
-        found = surveyed.fit(M32, LAW)
-        assert found.aic == pytest.approx(expected.aic, abs=1e-6)
-        np.testing.assert_allclose(found.theta, expected.theta, atol=1e-6)
-
-    def test_is_not_for_all_terms(self):
-        alone = Alone(draw(300), PLANE, 1, Neighbours(8))
-        surveyed = replace(alone, some=alone.survey())
-        process = alone.process(M32, LAW)
-        theta = process.join(starting_point(process.covariance))
-        assert surveyed.part(process, theta, None).sample.size == 300
-
-    def test_is_none_where_candidates_differ(self):
-        """Of lengths in several groups, of a direction; by an atom; where all terms are there."""
-        sample = draw(300)
-        solver = Neighbours(8)
-        assert Alone(sample, PLANE, 1, Exact()).survey() is None
-        assert Alone(draw(150), PLANE, 1, solver).survey() is None
-        assert Alone(sample, (InputGroup(1), InputGroup(1)), 1, solver).survey() is None
-        turned = (InputGroup(2, directions=((1.0, 0.0), (0.0, 1.0))),)
-        assert Alone(sample, turned, 1, solver).survey() is None
-        limits = np.stack([sample.values, sample.values])
-        limits[0, :20] = 0.0
-        assert Alone(replace(sample, limits=limits), PLANE, 1, solver).survey() is None
-
-    def test_a_law_with_an_atom_has_terms_of_its_own(self):
-        """Its zeros are intervals."""
-        sample = draw(300)
-        values = np.where(np.arange(300) % 9, sample.values, 0.0)
-        sample = replace(sample, values=values)
-        alone = Alone(sample, PLANE, 1, Neighbours(8))
-        surveyed = replace(alone, some=alone.survey())
-        law = fit_law(zero_inflated("gamma"), values)
-        process = surveyed.process(M32, law)
-        theta = process.join(starting_point(process.covariance))
-        assert surveyed.part(process, theta, 100) is not surveyed.some
+    def test_else_the_first_law_comes_back(self):
+        """With the covariance of the fit."""
+        sample = draw(60)
+        start = GEV(2.0, 2.0, 0.0)
+        single = Alone(sample, PLANE, 1, Exact()).fit(M32, start)
+        short = GEV(2.0, 1.0, -0.5)  # ends at 4
+        theta = np.concatenate([single.theta[:-3], short.theta])
+        found = with_all_values(replace(single, marginal=short, theta=theta), sample, start)
+        assert found.marginal is start
+        np.testing.assert_array_equal(found.theta[:-3], single.theta[:-3])
+        np.testing.assert_array_equal(found.theta[-3:], start.theta)
 
 
 class TestLargestScore:
@@ -360,7 +205,7 @@ class TestStarts:
         assert len(starting_points(Covariance((M32,), groups))) == 1
         assert len(starting_points(Covariance((M32,), PLANE, structures=2))) == 1
 
-    def test_a_world_that_is_crossed(self):
+    def test_a_world_that_is_crossed(self, monkeypatch):
         """Weather of a region for a day, and local climate that stays: found from either start."""
         groups = (InputGroup(1), InputGroup(1))
         covariance = Covariance((M32,), groups, structures=2, noise="independent")
@@ -371,10 +216,13 @@ class TestStarts:
         places, times = np.meshgrid(np.linspace(0, 1, 16), np.linspace(0, 1, 16))
         sites = np.column_stack([places.ravel(), times.ravel()])
         sample = reference.simulate(process, process.join(theta), [sites], 3)
-        alone = Alone(sample, groups, 2, Exact())
+        alone = Alone(sample, groups, 2, Exact(), rough=False)
         found = alone.fit(M32, LAW)
-        each = [alone.fit(M32, LAW, [start]) for start in starting_points(covariance)]
-        assert found.log_likelihood >= max(c.log_likelihood for c in each) - 0.1
+        each = []
+        for start in starting_points(covariance):
+            monkeypatch.setattr(module, "starting_points", lambda _, start=start: [start])
+            each.append(alone.fit(M32, LAW).log_likelihood)
+        assert found.log_likelihood >= max(each) - 0.1
         lengths = covariance.part(found.theta[: covariance.size], "length")[..., 0]
         regional, local = lengths[np.argsort(-lengths[:, 0])]
         assert regional[0] > local[0] + 1.0
@@ -391,15 +239,6 @@ class TestStarts:
         assert (covariance.part(own, "length") == 1.0).all()
         assert (covariance.part(own, "scaling") == 1.0).all()
         assert theta.sum() == covariance.part(own, "length").size + 2
-
-    def test_laws_that_do_not_admit_the_values(self):
-        """They are no candidates; neither is one under which a value has no finite score."""
-        values = np.array([-1.0, 2.0, 3.0, 4.0, 5.0])
-        assert starting_law(Gamma, values) is None
-        assert starting_law(Exponential, np.abs(values) - 1.0) is None  # a zero
-        found = starting_law(Normal, values)
-        assert found is not None
-        assert found.location == pytest.approx(values.mean())
 
     def test_some_terms(self):
         """Terms stand for all where there are more than twice as many, and the solver can."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 import tracemalloc
@@ -12,15 +13,21 @@ import xarray as xr
 
 import xcopula
 from xcopula.errors import CostError
-from xcopula.fitting.cost import Estimate, check_cost, count_candidates
-from xcopula.kernels import KERNELS
+from xcopula.fitting.cost import Estimate, _count_alone, check_cost
+from xcopula.fitting.request import Request
 from xcopula.labels.observations import observe
-from xcopula.marginals import MARGINALS
 from xcopula.methods import METHODS, Committee, Full, Sparse, Transductive
 from xcopula.solvers import Exact, Neighbours
 from xcopula.solvers.cost import machine_memory
 
 SOLVER = Exact()
+
+
+def asked(names=("v",), **options) -> Request:
+    """Return the request of a fit with these options."""
+    taken = inspect.signature(Request.of).parameters
+    usual = inspect.signature(xcopula.fit).parameters.values()
+    return Request.of(names, **{p.name: p.default for p in usual if p.name in taken} | options)
 
 
 class TestEstimates:
@@ -65,24 +72,22 @@ class TestEstimates:
 
 
 class TestEstimate:
-    def test_candidates(self):
-        """Laws under one kernel, then the other kernels; a recipe of any law has as many."""
-        se, law = KERNELS["se"], MARGINALS["normal"]
-        whole = len(MARGINALS) + len(KERNELS) - 1
-        recipe = xcopula.regress("auto", on="height")
-        assert count_candidates([None, se, None, se], [None, None, law, law]) == [
-            whole,
-            len(MARGINALS),
-            len(KERNELS),
-            1,
-        ]
-        assert count_candidates([se, se], [recipe, xcopula.regress("gamma", on="h")]) == [
-            len(MARGINALS),
-            1,
-        ]
+    @pytest.mark.parametrize(
+        ("options", "counts"),
+        [
+            ({}, [1, 1]),
+            ({"marginals": "select"}, [7, 7]),
+            ({"marginals": {"a": ["gamma", "gev"]}, "kernels": "select"}, [2 + 4 - 1, 4]),
+            ({"kernels": {"a": {"se", "matern32"}, "b": "se"}}, [2, 1]),
+            ({"marginals": xcopula.regress("auto", on="h")}, [1, 1]),
+        ],
+    )
+    def test_fits_of_each_variable_alone(self, options, counts):
+        """One, unless laws are selected under one kernel, then kernels under one law."""
+        assert _count_alone(asked(["a", "b"], **options)) == counts
 
     def test_step_one_counts(self):
-        """Ten candidates of a small variable take most of the time; none takes none."""
+        """Ten fits of a small variable take most of the time; none takes none."""
         one = Estimate.of(Full(), SOLVER, [500], [1])
         ten = Estimate.of(Full(), SOLVER, [500], [10])
         assert ten.alone == pytest.approx(10 * one.alone)
@@ -93,7 +98,7 @@ class TestEstimate:
 
     def test_step_one_sees_a_part_of_many_values(self):
         """Beyond that it costs no more, whatever the solver."""
-        for solver, size in ((SOLVER, 2000), (Neighbours(), 4000)):
+        for solver, size in ((SOLVER, 2000), (Neighbours(), 2000)):
             some, all_ = (Estimate.of(Full(), solver, [n], [10]) for n in (size, 10 * size))
             assert some.alone == all_.alone
             assert Estimate.of(Full(), solver, [size // 2], [10]).alone < some.alone
@@ -111,10 +116,10 @@ class TestEstimate:
         assert estimate.describe() == words
 
     def test_is_told(self, year, caplog):
-        """At INFO, both steps apart, before the fit starts."""
+        """Both steps apart, before the fit starts; at INFO where it takes long."""
         few = observe(year.isel(time=slice(0, 3)), ["v"])
-        with caplog.at_level("INFO", logger="xcopula"):
-            check_cost(few, Full(), SOLVER, 1.0, [None], [None])
+        with caplog.at_level("DEBUG", logger="xcopula"):
+            check_cost(few, Full(), SOLVER, asked(max_hours=1.0))
         (line,) = [r.getMessage() for r in caplog.records if "values:" in r.getMessage()]
         assert re.search(
             r"'full' on \[180\] values: about .* MB and .* seconds on one core \(each variable "
@@ -172,14 +177,14 @@ class TestCheck:
 
     def test_no_limit_passes(self, year):
         """Without a limit nothing is refused, and nothing is fitted here."""
-        check_cost(observe(year, ["v"]), Full(), SOLVER, None, [None], [None])
+        check_cost(observe(year, ["v"]), Full(), SOLVER, asked(max_hours=None))
 
     def test_the_limit_is_in_hours(self, year):
         """A small limit refuses what a large one lets pass."""
         few = observe(year.isel(time=slice(0, 30)), ["v"])
-        check_cost(few, Full(), SOLVER, 1000.0, [None], [None])
+        check_cost(few, Full(), SOLVER, asked(max_hours=1000.0))
         with pytest.raises(CostError, match=r"on 1,800 values .*1e-06 hours \(`max_hours`\)"):
-            check_cost(few, Full(), SOLVER, 1e-6, [None], [None])
+            check_cost(few, Full(), SOLVER, asked(max_hours=1e-6))
 
     def test_memory_counts_too(self, year, monkeypatch):
         """What does not fit into memory is refused, however fast it would be."""
@@ -191,9 +196,9 @@ class TestCheck:
             monkeypatch.setattr("xcopula.fitting.cost.machine_memory", lambda memory=memory: memory)
             if refused:
                 with pytest.raises(CostError, match="The limits are"):
-                    check_cost(few, Full(), SOLVER, 1000.0, [None], [None])
+                    check_cost(few, Full(), SOLVER, asked(max_hours=1000.0))
             else:
-                check_cost(few, Full(), SOLVER, 1000.0, [None], [None])
+                check_cost(few, Full(), SOLVER, asked(max_hours=1000.0))
 
     @pytest.mark.parametrize(
         ("hours", "error"),

@@ -226,23 +226,23 @@ class TestFit:
         with pytest.warns(
             MarginalWarning, match=rf"Under the {law} law of 'metal' its value 60 lies \+\d"
         ) as seen:
-            xcopula.fit(data, "metal", marginals=law, **FIXED)
+            xcopula.fit(data, "metal", marginals=law, anisotropy=False, **FIXED)
         assert len(seen) == 1
         assert seen[0].filename == __file__
         assert "heavier tails" in str(seen[0].message)
 
-    def test_auto_passes_over_a_light_tail_on_an_outlier(self, sites):
-        """Automatic choice takes a law under which the outlier is believable."""
+    def test_the_default_law_has_room_for_an_outlier(self, sites):
+        """Its tail is as heavy as the outlier asks for, which is then believable."""
         with warnings.catch_warnings():
             warnings.simplefilter("error", MarginalWarning)
             chosen = xcopula.fit(with_values(sites, _3=60.0), "metal", **FIXED)
         assert float(abs(chosen.loo()["score"]).max()) < 5.0
 
-    def test_auto_with_zeros_takes_a_law_that_allows_them(self, sites):
-        """Zeros rule out the laws of positive values and nothing else."""
+    def test_the_default_law_with_zeros(self, sites):
+        """Zeros are values at or below zero."""
         chosen = xcopula.fit(with_values(sites, _1=0.0, _4=0.0), "metal", **FIXED)
         assert np.isfinite(chosen.log_likelihood)
-        assert chosen.marginals[0].name not in ("lognormal", "gamma", "exponential")
+        assert chosen.marginals[0].name == "flexible censored at 0"
 
     @pytest.mark.parametrize(
         "options",
@@ -320,6 +320,7 @@ class TestOwnKernel:
         from scipy import stats
 
         options = FIXED | {"method": method, "coupling": "icm", "kernels": RationalQuadratic()}
+        options["anisotropy"] = False
         model = xcopula.fit(sites, "metal", secondary, marginals="normal", **options)
         assert model.converged
         assert "rq2.5" in model.summary()

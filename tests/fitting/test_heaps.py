@@ -10,7 +10,7 @@ import xarray as xr
 
 import xcopula
 from xcopula.errors import MarginalWarning, SupportError
-from xcopula.fitting import selection
+from xcopula.fitting.alone import Alone
 from xcopula.fitting.heaps import _is_heap
 from xcopula.methods import Sparse
 
@@ -39,7 +39,7 @@ def no_work(monkeypatch):
     def work(*_, **__):
         raise RuntimeError("work began")
 
-    monkeypatch.setattr(selection.Choice, "try_law", work)
+    monkeypatch.setattr(Alone, "fit", work)
 
 
 RAIN = np.random.default_rng(0).gamma(1.5, 3.0, 60)
@@ -47,20 +47,19 @@ DRY = np.where(np.arange(60) % 5 == 0, 0.0, RAIN)
 
 
 class TestZeros:
-    """Of a variable whose law is left open, by a method that takes numbers only."""
+    """Of a variable of the default law, by a method that takes numbers only."""
 
     def test_they_are_values_like_others(self):
-        """It is said before, and a law of all numbers is chosen."""
+        """It is said before, and the law goes on below zero."""
         says = r"'v': 12 of 60 values are 0\. method='fitc' takes numbers only, .*method='full'"
         with pytest.warns(MarginalWarning, match=says):
             model = xcopula.fit(field(DRY), "v", method=FITC, **QUICK)
         assert model.marginals["v"].atom is None
+        assert model.marginals["v"].name == "flexible"
         assert model.marginals["v"].support[0] < 0.0
-        names = set(model.selection["marginal"].values.ravel())
-        assert names <= {"normal", "gev", "t", "parzen"}
 
     def test_of_a_recipe(self):
-        """Whose family is yet to be chosen."""
+        """Whose family is the default one."""
         law = xcopula.regress("auto", on="h")
         with pytest.warns(MarginalWarning, match="12 of 60 values are 0"):
             model = xcopula.fit(field(DRY), "v", marginals=law, method=FITC, **QUICK)
@@ -70,22 +69,25 @@ class TestZeros:
     @pytest.mark.parametrize(
         ("options", "error", "match"),
         [
-            ({"support": (0, None)}, SupportError, r"12 of 60 values are 0, which no law .*'full'"),
-            ({"marginals": "gamma"}, SupportError, r"12 of 60 values are 0, which no law .*'bcm'"),
+            (
+                {"support": (0, None)},
+                SupportError,
+                r"12 of 60 values are 0, which this law .*'full'",
+            ),
+            (
+                {"marginals": "gamma"},
+                SupportError,
+                r"12 of 60 values are 0, which this law .*'bcm'",
+            ),
             (
                 {"marginals": xcopula.regress("auto", on="h", link="log")},
                 SupportError,
                 r"'v': 12 of 60 .* without link='log'",
             ),
-            (
-                {"marginals": xcopula.zero_inflated()},
-                ValueError,
-                r"method='fitc' takes numbers only, but the law of 'v' gives 0 a probability",
-            ),
         ],
     )
     def test_refused_before_any_work(self, options, error, match):
-        """Where no law holds them, or one with zeros was asked for."""
+        """Where the law does not hold them."""
         with pytest.raises(error, match=match):
             xcopula.fit(field(DRY), "v", method=FITC, **QUICK | options)
 
@@ -110,7 +112,7 @@ class TestZeros:
 
 @pytest.mark.usefixtures("no_work")
 class TestHeaps:
-    """At an end of the values of a variable whose law is left open."""
+    """At an end of the values of a variable of the default law."""
 
     def fit(self, values, **options):
         """Begin a fit, which goes no further."""
@@ -144,7 +146,7 @@ class TestHeaps:
             self.fit(values, censored={"v": (7.0, None)})
 
     def test_zeros_are_none(self):
-        """They have laws of their own; but not where zero is a convention."""
+        """They are values at or below zero; but not where zero is a convention."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             self.fit(DRY)

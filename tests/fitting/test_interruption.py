@@ -27,11 +27,21 @@ class Slow(Exact):
 
     def objective(self, process, sample, structure, theta):
         """Count, wait, evaluate."""
-        SEEN.append(time.monotonic())
-        if len(SEEN) > 6:
-            READY.set()
-        time.sleep(0.02)
+        wait()
         return super().objective(process, sample, structure, theta)
+
+    def information(self, process, sample, structure, theta):
+        """Count, wait, evaluate."""
+        wait()
+        return super().information(process, sample, structure, theta)
+
+
+def wait():
+    """Count an evaluation, and wait."""
+    SEEN.append(time.monotonic())
+    if len(SEEN) > 6:
+        READY.set()
+    time.sleep(0.02)
 
 
 @pytest.fixture

@@ -108,24 +108,10 @@ def test_at_the_beginning_of_step_two(trio):
 @pytest.mark.parametrize("method", ["full", "transductive"])
 def test_step_one_leaves_nothing(trio, method):
     """There is no model, and the message says why."""
-    stop = interrupted(trio, ["proxy"], Stop("law", "end", 1), method=method)
+    stop = interrupted(trio, ["proxy"], Stop("alone", "end", 1), method=method)
     assert stop.model is None
     assert "step two had not begun" in str(stop)
     assert " of 3 steps were done" in str(stop) or " of 4 steps were done" in str(stop)
-
-
-def test_a_rival_law_does_not_replace_the_best(trio):
-    """Until it has won: the model has the law of the first fit."""
-    laws = {"proxy": "normal"}
-    options = {"method": "full", "marginals": laws, "restarts": 0, "coupling": "icm"}
-    seen = []
-    xcopula.fit(trio, "metal", "proxy", progress=seen.append, **FIXED | options)
-    if not any(e.what == "rival" for e in seen):
-        pytest.fail("no law came close: the test proves nothing")
-    stop = interrupted(trio, ["proxy"], Stop("rival"), **options)
-    model = stop.model
-    check(model, ["metal", "proxy"])
-    assert model.marginals[0].name == model.candidates[0][0].marginal.name
 
 
 def test_other_exceptions_are_what_they_are(trio):

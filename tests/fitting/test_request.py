@@ -17,7 +17,7 @@ from xcopula.fitting.request import Request, check_names, check_supports, check_
 from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.covariance import InputGroup
 from xcopula.labels.observations import observe
-from xcopula.marginals import Gamma, Normal, Parzen, by, regress
+from xcopula.marginals import Gamma, Normal, Parzen, SinhArcsinh, by, regress
 from xcopula.methods import METHODS, CoKriging, Full, Sparse, Transductive
 from xcopula.solvers import Exact
 
@@ -93,11 +93,11 @@ class TestResolution:
         method = Sparse("pitc", inducing=7)
         assert request(method=method).method is method
 
-    def test_auto_is_left_to_choose(self):
-        """None stands for what step one chooses, for each variable that is not named."""
+    def test_auto_for_variables_that_are_not_named(self):
+        """Their kernel is that of the coordinates, not known yet; their law the flexible one."""
         found = request(kernels={"proxy": "se"}, marginals={"metal": Normal(1.0, 2.0)})
         assert found.kernels == (None, KERNELS["se"])
-        assert found.laws == (Normal(1.0, 2.0), None)
+        assert found.laws == (Normal(1.0, 2.0), SinhArcsinh)
 
     @pytest.mark.parametrize("coupling", ["icm", "lmc"])
     def test_a_shared_kernel_need_be_given_once(self, coupling):
@@ -313,7 +313,11 @@ class TestRefused:
             ({"kernels": [["se"]]}, ValueError, r"Unknown kernel \['se'\]"),
             ({"kernels": {"proxy": "cubic"}}, ValueError, "Unknown kernel 'cubic'"),
             ({"kernels": {"lead": "se"}}, KeyError, r"`kernels` names \['lead'\].*'metal'"),
-            ({"marginals": "beta"}, ValueError, "Unknown marginal 'beta'. Choose one of 'normal'"),
+            (
+                {"marginals": "beta"},
+                ValueError,
+                "Unknown marginal 'beta'. Choose 'auto' or one of 'fle",
+            ),
             ({"marginals": {"lead": "t"}}, KeyError, r"`marginals` names \['lead'\].*'metal'"),
             ({"marginals": 3}, TypeError, "A marginal is one of .* found int"),
             ({"marginals": {"metal": None}}, TypeError, "A marginal is one of .* found NoneType"),

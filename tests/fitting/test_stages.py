@@ -9,7 +9,8 @@ import pytest
 
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.fitting import stages
-from xcopula.fitting.stages import end_on_all, minimise_in_stages
+from xcopula.fitting.optimiser import Loss
+from xcopula.fitting.stages import minimise_in_stages
 
 RNG = np.random.default_rng
 BOX = np.tile([-40.0, 40.0], (3, 1))
@@ -40,11 +41,13 @@ class World:
         rows = self.some[:terms] if part else slice(None)
         weight = len(self.some) / terms if part else 1.0
 
-        def objective(point):
+        def informed(point):
             self.evaluations[not part] += 1
-            return self.value(point, rows, weight)
+            u = ((point - self.centres[rows]) * self.slopes[rows]).sum(axis=1)
+            bend = (self.slopes[rows].T * (125.0 / (25.0 + u**2) ** 1.5)) @ self.slopes[rows]
+            return *self.value(point, rows, weight), weight * bend
 
-        return objective
+        return Loss(lambda point: self.value(point, rows, weight), informed)
 
     @functools.cached_property
     def minimum(self):
@@ -78,7 +81,7 @@ def test_ends_at_the_minimum_of_the_whole(seed):
     assert optimum.evaluations == world.evaluations[True] + world.evaluations[False]
     part = search(World(seed=seed).prepare, whole=False).optimum
     assert world.value(part.theta)[0] > optimum.value
-    assert world.evaluations[False] > 10
+    assert world.evaluations[False] > 2
     np.testing.assert_array_equal(staged.prepared, world.prepared[-1][0])
 
 
@@ -110,44 +113,6 @@ def test_what_the_part_says_may_be_enough():
     assert staged.optimum.value == pytest.approx(
         world.value(staged.optimum.theta, world.some[:500], 10.0)[0]
     )
-
-
-def test_all_terms_may_come_later():
-    """A search that stops before them goes on to the same end, and nothing is made of them yet."""
-    world, other = World(seed=2), World(seed=2)
-    begun = search(world.prepare, later=True)
-    assert {terms for _, terms in world.prepared} == {500}
-    ended = end_on_all(world.prepare, begun, BOX, lengths=NO_LENGTHS, anew=False)
-    at_once = search(other.prepare)
-    np.testing.assert_array_equal(ended.optimum.theta, at_once.optimum.theta)
-    np.testing.assert_array_equal(ended.prepared, at_once.prepared)
-    assert ended.optimum.evaluations == at_once.optimum.evaluations
-    # What all terms are begun with is where the part is lowest.
-    rows = world.some[:500]
-    slope = world.value(begun.optimum.theta, rows)[1]
-    assert 0.5 * slope @ np.linalg.solve(begun.optimum.curvature, slope) < 0.01
-    assert world.value(begun.optimum.theta)[0] > ended.optimum.value + 0.1
-
-
-def test_what_a_short_search_has_learnt_is_not_trusted():
-    """Along a ridge it gains little and ends early; the curvature is measured there."""
-    turn = np.array([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    bend = turn.T @ np.diag([2000.0, 0.5, 5.0]) @ turn
-    calls = {True: 0, False: 0}
-
-    def prepare(theta, terms):
-        goal = np.array([3.0, 3.0, 1.0]) if terms else np.array([4.0, 4.2, 1.5])
-
-        def objective(p):
-            calls[terms is None] += 1
-            return 0.5 * float((p - goal) @ bend @ (p - goal)), bend @ (p - goal)
-
-        return objective
-
-    staged = search(prepare, size=50_000)
-    assert staged.optimum.value < 0.1
-    assert calls[True] <= 4
-    np.testing.assert_allclose(staged.optimum.curvature, bend, rtol=1e-3, atol=1e-2)
 
 
 class TestNeighboursAnew:
@@ -291,7 +256,8 @@ class TestWalls:
 
         staged = search(prepare)
         expected = search(World().prepare, whole=False)
-        np.testing.assert_array_equal(staged.optimum.theta, expected.optimum.theta)
+        # One search ends roughly, since another was to follow.
+        np.testing.assert_allclose(staged.optimum.theta, expected.optimum.theta, atol=1e-3)
         assert not staged.optimum.converged
         assert "zero at every point" in staged.optimum.message
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 from dataclasses import replace
@@ -12,24 +13,21 @@ import reference
 import xarray as xr
 from conftest import METHODS
 from scipy.optimize import minimize
-from xcopula.fitting.rivals import name_of
-from xcopula.fitting.selection import kernels_to_try, laws_to_try
 
 import xcopula
 from xcopula.errors import CostError, SupportError
 from xcopula.fitting import alone as alone_module
 from xcopula.fitting import steps, together
+from xcopula.fitting.directions import free_groups
 from xcopula.fitting.request import Request
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.observations import observe
-from xcopula.marginals import Exponential, LogNormal, Normal, fit_law
+from xcopula.marginals import Exponential, LogNormal, Normal
 from xcopula.methods import Full, Transductive
 from xcopula.model import CopulaModel
-from xcopula.process import Process, Targets, scores
+from xcopula.process import Process, Targets
 from xcopula.solvers import Exact, Neighbours
-from xcopula.solvers import graph as graph_module
-from xcopula.solvers.neighbours import Local
 
 QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
 # The function of the same name hides the module.
@@ -51,73 +49,66 @@ def asked(data, primary="Cd", secondary=SECONDARIES, **options):
     defaults = {p.name: p.default for p in usual if p.name in taken}
     names = [primary, *secondary]
     request = Request.of(names, **defaults | QUICK | options)
-    observations = observe(data, names, laws=request.laws)
+    observations = observe(data, names, laws=request.named_laws)
+    request = replace(request, anisotropy=free_groups(True, observations.coordinates))
     return observations, steps.begin(observations, request)
 
 
-def tables_of(observations, request):
+def agreed_of(observations, request):
     """Run step one for every task."""
     tasks = range(len(observations.names))
-    return steps.choose([alone_of(observations, request, i) for i in tasks], request)
+    tables = [steps.fit_alone(observations, request, i) for i in tasks]
+    return steps.bring_together(observations, request, tables)
 
 
-def alone_of(observations, request, task):
-    """Run step one for one task."""
-    given = observations, request, task, steps.survey(observations, request, task)
-    first = steps.try_law(*given, 0)
-    laws = [first]
-    for k in range(1, len(laws_to_try(request.laws[task]))):
-        laws.append(steps.try_law(*given, k, first))
-    kernels = range(1, len(kernels_to_try(request.kernels[task])))
-    return steps.rank(*given, [*laws, *(steps.try_kernel(*given, k, laws) for k in kernels)])
-
-
-def alone(candidate):
+def alone(single):
     """Return the parameters of a single-task fit: its covariance's, then its law's."""
-    law = candidate.marginal.theta
-    return np.concatenate([candidate.theta[: candidate.theta.size - law.size], law])
+    law = single.marginal.theta
+    return np.concatenate([single.theta[: single.theta.size - law.size], law])
 
 
 @pytest.fixture(scope="module")
 def start(metals):
     """Observations, request and step one."""
     observations, request = asked(metals)
-    return observations, request, tables_of(observations, request)
+    return observations, request, agreed_of(observations, request)
 
 
 @pytest.fixture(scope="module")
 def pairs(start):
     """Both pairs, fitted."""
-    observations, request, tables = start
-    return [steps.fit_pair(observations, request, tables, i) for i in (1, 2)]
+    observations, request, agreed = start
+    return [steps.fit_pair(observations, request, agreed, i) for i in (1, 2)]
 
 
 @pytest.fixture(scope="module")
 def joined(start, pairs):
     """The pairs put together without a polish."""
-    observations, request, tables = start
+    observations, request, agreed = start
     return steps.fit_together(
-        observations, replace(request, method=Transductive(polish=False)), tables, pairs
+        observations, replace(request, method=Transductive(polish=False)), agreed, pairs
     )
 
 
 @pytest.fixture(scope="module")
 def polished(start, pairs):
     """The pairs polished together."""
-    observations, request, tables = start
-    return steps.fit_together(observations, request, tables, pairs)
+    observations, request, agreed = start
+    return steps.fit_together(observations, request, agreed, pairs)
 
 
 class TestStartingLaws:
     def test_named_laws_are_fitted_and_given_ones_kept(self, metals):
-        """A name becomes a law at its own fit; an instance is taken as it is; auto stays open."""
+        """A name becomes a law at its own fit, "auto" the default one; an instance is kept."""
         given = LogNormal(3.0, 0.5)
         options = {"marginals": {"Cd": "lognormal", "Ni": given}}
         observations, request = asked(metals, **options)
         values = observations.sample.values[observations.sample.task(0)]
         np.testing.assert_allclose(request.laws[0].theta, LogNormal.fit(values).theta)
         assert request.laws[1] == given
-        assert request.laws[2] is None
+        assert request.laws[2].name == "flexible above 0"
+        assert request.support == (None, None, (0.0, np.inf))
+        assert request.structures == 1
 
     def test_a_value_without_a_score_ends_it(self, metals):
         """Zeros under an exponential law are refused by name."""
@@ -126,19 +117,21 @@ class TestStartingLaws:
             asked(zeros, marginals={"Zn": Exponential(50.0)})
 
 
-class TestChoose:
+class TestBringTogether:
     def test_shared_kernels_agree(self, metals):
-        """With one kernel for all tasks, the same one stands first in every table."""
-        observations, request = asked(metals, kernels="auto", coupling="icm")
-        tables = tables_of(observations, request)
-        assert len({table[0].kernel for table in tables}) == 1
-        assert all(len(table) == len(KERNELS) for table in tables)
+        """With one kernel for all tasks, the same one is taken for every task."""
+        observations, request = asked(metals, kernels={"se", "matern12"}, coupling="icm")
+        singles, rows = agreed_of(observations, request)
+        assert len({single.kernel for single in singles}) == 1
+        assert len(rows) == 3 * 2
+        assert sum(row.selected for row in rows) == 3
 
-    def test_convolution_leaves_each_task_its_best(self, start):
-        """Tables stay as step one left them."""
-        _, request, tables = start
-        again = [list(table) for table in tables]
-        assert steps.choose(again, request) == tables
+    def test_convolution_leaves_each_task_its_own(self, start):
+        """And nothing is listed where nothing was selected."""
+        observations, request, agreed = start
+        tables = [(single,) for single in agreed[0]]
+        assert steps.bring_together(observations, request, tables) == agreed
+        assert agreed[1] == ()
 
 
 class TestPairs:
@@ -147,37 +140,38 @@ class TestPairs:
     def test_hold_the_primary_s_parameters_exactly(self, metals, options, restarts):
         """Kernel, nugget and law of the primary are those of step one, to the last bit."""
         observations, request = asked(metals, secondary=["Ni"], restarts=restarts, **options)
-        tables = tables_of(observations, request)
-        pair = steps.fit_pair(observations, request, tables, 1)
+        agreed = agreed_of(observations, request)
+        pair = steps.fit_pair(observations, request, agreed, 1)
+        singles, _ = agreed
         covariance = request.covariance(
-            [t[0].kernel for t in tables], tables[0][0].groups, tables[0][0].structures
+            [s.kernel for s in singles], singles[0].groups, singles[0].structures
         )
-        process = Process(covariance, tuple(t[0].marginal for t in tables))
+        process = Process(covariance, tuple(s.marginal for s in singles))
         _, own = process.with_tasks((0,))
-        np.testing.assert_array_equal(pair.theta[own], alone(tables[0][0]))
+        np.testing.assert_array_equal(pair.theta[own], alone(singles[0]))
         assert pair.theta.size == process.size
         low, high = process.bounds().T
         assert ((pair.theta >= low) & (pair.theta <= high)).all()
 
     def test_are_better_than_two_tasks_apart(self, start, pairs):
         """Fitting what a pair adds raises the likelihood above that of independent tasks."""
-        observations, request, tables = start
+        observations, request, agreed = start
         for i, pair in enumerate(pairs, start=1):
-            kernels = [tables[0][0].kernel, tables[i][0].kernel]
+            two = [agreed[0][0], agreed[0][i]]
             process = Process(
-                request.covariance(kernels, tables[0][0].groups, 1),
-                (tables[0][0].marginal, tables[i][0].marginal),
+                request.covariance([s.kernel for s in two], two[0].groups, 1),
+                tuple(s.marginal for s in two),
             )
             nll, _ = Exact().objective(
                 process, observations.sample.select([0, i]), None, pair.theta
             )
-            apart = tables[0][0].log_likelihood + tables[i][0].log_likelihood
+            apart = sum(s.log_likelihood for s in two)
             assert -nll > apart - 0.5
 
     def test_restarts_never_end_lower(self, start, pairs):
         """The best of several starts is at least as good as the one suggested, within 0.1 nats."""
-        observations, request, tables = start
-        again = steps.fit_pair(observations, replace(request, restarts=1), tables, 1)
+        observations, request, agreed = start
+        again = steps.fit_pair(observations, replace(request, restarts=1), agreed, 1)
         assert again.value <= pairs[0].value + 0.1
         assert again.evaluations > pairs[0].evaluations
 
@@ -185,12 +179,12 @@ class TestPairs:
 class TestTogether:
     def test_without_polish_the_pairs_are_kept(self, start, pairs, joined):
         """Every pair stands in theta as it was fitted, and so does the primary of step one."""
-        _, _, tables = start
+        _, _, (singles, _) = start
         for i, pair in enumerate(pairs, start=1):
             _, index = joined.process.with_tasks((0, i))
             np.testing.assert_array_equal(joined.theta[index], pair.theta)
         _, own = joined.process.with_tasks((0,))
-        np.testing.assert_array_equal(joined.theta[own], alone(tables[0][0]))
+        np.testing.assert_array_equal(joined.theta[own], alone(singles[0]))
         assert joined.optimum.converged == all(p.converged for p in pairs)
         assert joined.optimum.evaluations == sum(p.evaluations for p in pairs)
         prior, _ = joined.process.log_prior(joined.theta)
@@ -222,8 +216,8 @@ class TestTogether:
 
     def test_sub_models_stay_coherent_after_the_polish(self, start, polished):
         """All sub-models share the primary's parameters, so no secondary takes precision away."""
-        observations, request, tables = start
-        model = FIT._record(observations, request, tables, polished)
+        observations, request, agreed = start
+        model = FIT._record(observations, request, agreed[1], polished)
         targets = np.random.default_rng(0).uniform(-0.5, 0.5, size=(2, 60))
         assert (model.conditioned.information(Targets.nowhere(targets)) >= 0.0).all()
 
@@ -245,28 +239,16 @@ class TestTogether:
         assert first.log_likelihood == again.log_likelihood
         assert other.log_likelihood == pytest.approx(first.log_likelihood, abs=3.0)
 
-    def test_the_law_of_the_primary_may_change_in_the_polish(self, metals):
-        """With the law left open, close ones compete by leave-one-out in the whole model."""
-        options = QUICK | {"marginals": {"Ni": "lognormal", "Zn": "lognormal"}, "coupling": "icm"}
-        model = xcopula.fit(metals, "Cd", SECONDARIES, **options)
-        names = [trial.name.split(",")[0] for trial in model.trials]
-        if names:
-            assert model.marginals[0].name == names[0]
-            weights = [t.weight for t in model.trials]
-            assert weights == sorted(weights, reverse=True)
-            assert sum(weights) == pytest.approx(1.0)
-        assert np.isfinite(model.log_likelihood)
-
     @pytest.mark.parametrize("method", ["transductive", "full", "fitc", "cokriging"])
     def test_what_is_fitted_is_what_the_model_has(self, metals, method):
         """The record repeats the process, its likelihood and how the optimiser ended."""
         options = QUICK | {"marginals": "normal", "coupling": "icm", "method": METHODS[method]}
         observations, request = asked(metals, **options)
-        tables = tables_of(observations, request)
+        agreed = agreed_of(observations, request)
         pairs = []
         if request.method.pairwise:
-            pairs = [steps.fit_pair(observations, request, tables, i) for i in (1, 2)]
-        fitted = steps.fit_together(observations, request, tables, pairs)
+            pairs = [steps.fit_pair(observations, request, agreed, i) for i in (1, 2)]
+        fitted = steps.fit_together(observations, request, agreed, pairs)
         model = xcopula.fit(metals, "Cd", SECONDARIES, **options)
         np.testing.assert_array_equal(model.theta, fitted.theta)
         assert model.log_likelihood == fitted.log_likelihood
@@ -275,30 +257,6 @@ class TestTogether:
         assert model.evaluations == fitted.optimum.evaluations
         assert model.method.name == method
         assert model.solver == Exact()
-
-    def test_laws_compete_by_the_score_of_the_model(self, metals):
-        """What a trial reports is the leave-one-out score of that law in the whole model."""
-        options = QUICK | {"marginals": {"Ni": "lognormal", "Zn": "lognormal"}, "method": "full"}
-        observations, request = asked(metals, **options)
-        tables = tables_of(observations, request)
-        fitted = steps.fit_together(observations, request, tables)
-        assert len(fitted.trials) > 1, "one candidate: the test proves nothing"
-        assert name_of(fitted.process) == fitted.trials[0].name
-        model = FIT._record(observations, request, tables, fitted)
-        model = model.with_uncertainty("plugin")
-        found = together.Together(observations.sample, request, settled=True)
-        where = found.to_leave_out(fitted)
-        crps = [float(model.loo()["crps"].mean())]
-        few = found.method.condition(
-            fitted.process,
-            observations.sample,
-            found._prepare(fitted.process, fitted.prepared),
-            fitted.theta,
-        ).left_out(where.few, where.gaps)
-        law = model.marginals[0]
-        crps.append(float(scores(few, law, observations.sample.values[where.few]).crps.mean()))
-        # The winner is fitted to the end after the trials, which were short.
-        assert np.mean(crps) == pytest.approx(fitted.trials[0].crps, rel=0.05)
 
 
 class TestNothingLabelled:
@@ -325,30 +283,31 @@ class TestNothingLabelled:
 
     @pytest.mark.parametrize("method", METHODS)
     def test_steps_make_no_labelled_object_and_no_model(self, metals, made, method):
-        """From the observations to what is fitted, laws that compete included."""
+        """From the observations to what is fitted, laws that are compared included."""
         options = {"method": METHODS[method], "coupling": "icm"}
         if method != "cokriging":
-            options["marginals"] = {"Ni": "lognormal", "Zn": "lognormal"}
+            options["marginals"] = {"Ni": ["lognormal", "gamma"], "Zn": "lognormal"}
         else:
             options["marginals"] = "normal"
         observations, request = asked(metals, **options)
         assert made.pop("DataArray") > 0  # the counter counts: reading makes some
         made.clear()
-        tables = tables_of(observations, request)
+        agreed = agreed_of(observations, request)
         pairs = []
         if request.method.pairwise:
-            pairs = [steps.fit_pair(observations, request, tables, i) for i in (1, 2)]
-        fitted = steps.fit_together(observations, request, tables, pairs)
+            pairs = [steps.fit_pair(observations, request, agreed, i) for i in (1, 2)]
+        fitted = steps.fit_together(observations, request, agreed, pairs)
         assert made == {}
-        FIT._record(observations, request, tables, fitted)
+        FIT._record(observations, request, agreed[1], fitted)
         assert set(made) == {"CopulaModel"}
 
     @pytest.mark.parametrize("method", ["transductive", "full"])
     def test_a_fit_makes_one_model(self, metals, made, method):
-        """Laws that are tried and passed over are no models."""
-        options = {"marginals": {"Ni": "lognormal", "Zn": "lognormal"}, "coupling": "icm"}
+        """Laws that are compared and passed over are no models."""
+        options = {"marginals": {"Ni": ["lognormal", "gamma"], "Zn": "lognormal"}}
+        options["coupling"] = "icm"
         model = xcopula.fit(metals, "Cd", SECONDARIES, method=method, **QUICK | options)
-        assert len(model.trials) > 1
+        assert model.selection.sizes == {"alternative": 2}
         assert made["CopulaModel"] == 1
 
 
@@ -371,37 +330,8 @@ def test_points_of_a_method_are_located(metals):
 
 
 @pytest.mark.parametrize("method", [Transductive, Full])
-def test_laws_are_judged_by_the_default_number_for_predictions(metals, monkeypatch, method):
-    """More observations for each cell make maps smoother: a fit does not pay for them."""
-    monkeypatch.setattr(together, "_MOST_LEFT_OUT", 20)
-    monkeypatch.setattr(together, "_MOST_IN_GAPS", 5)
-    asked = []
-    original = Local.left_out
-
-    def left_out(self, *arguments):
-        asked.append(self.solver)
-        return original(self, *arguments)
-
-    monkeypatch.setattr(Local, "left_out", left_out)
-    given = {"kernels": "matern32", "restarts": 0, "method": method()}
-    given["uncertainty"] = "plugin"
-    given["marginals"] = {"Ni": "lognormal"}
-    fits = {
-        many: xcopula.fit(metals, "Cd", "Ni", solver=Neighbours(12, many, False), **given)
-        for many in (30, 250)
-    }
-    assert len(fits[30].trials) > 1, "one law: the test proves nothing"
-    assert set(asked) == {Neighbours(12, None, False)}
-    assert fits[30].trials == fits[250].trials
-    for many, model in fits.items():
-        assert model.solver == Neighbours(12, many, False)  # as it was asked for
-        (gaussian, *_) = getattr(model.conditioned, "models", (model.conditioned,))
-        assert f"predicted from {many}" in gaussian.describe()[0]
-
-
-@pytest.mark.parametrize("method", [Transductive, Full])
 def test_the_sample_is_prepared_once(metals, monkeypatch, method):
-    """Laws are tried, judged and chosen with what the method made of the sample at first."""
+    """A fit makes it, and so does a model, when it is asked for what it takes."""
     calls = []
     original = method.prepare
 
@@ -410,11 +340,10 @@ def test_the_sample_is_prepared_once(metals, monkeypatch, method):
         return original(self, *arguments, **options)
 
     monkeypatch.setattr(method, "prepare", prepare)
-    options = {"kernels": "matern32", "structures": 1, "anisotropy": False}
+    options = {"kernels": "matern32", "marginals": "lognormal", "anisotropy": False}
     model = xcopula.fit(
         metals, "Cd", ["Ni", "Zn"], method=method(), uncertainty="plugin", **options
     )
-    assert len(model.trials) > 1
     assert len(calls) == 1
     model.loo()
     model.objective(model.theta)
@@ -435,87 +364,39 @@ def many():
 
 
 class TestAtScale:
-    """Where some terms stand for all, these decide, and all terms are for what is picked."""
+    """Where some terms stand for all, they come first, and all terms once and last."""
 
-    @pytest.fixture
-    def seen(self, monkeypatch):
-        """Note what is made of the sample, and what is evaluated, of so many terms or of all."""
+    OPTIONS = QUICK | {"method": "full", "solver": Neighbours(8), "anisotropy": False}
+
+    def test_all_terms_come_once_and_last(self, many, monkeypatch):
         monkeypatch.setattr(alone_module, "TERMS_ALONE", 60)
         monkeypatch.setattr(together, "_TERMS", 80)
-        monkeypatch.setattr(together, "_MOST_LEFT_OUT", 40)
-        monkeypatch.setattr(together, "_MOST_IN_GAPS", 5)
-        seen = {"prepared": [], "graphs": 0, "left out": []}
-        prepare, connect = Full.prepare, graph_module.connect
-        left_out = together.Together.left_out
+        prepared, prepare = [], Full.prepare
 
         def noted(self, *arguments, terms=None):
-            seen["prepared"].append(terms)
+            prepared.append(terms)
             return prepare(self, *arguments, terms=terms)
 
-        def connected(*arguments, **options):
-            seen["graphs"] += 1
-            return connect(*arguments, **options)
-
-        def judged(self, fitted, where):
-            seen["left out"].append((seen["graphs"], fitted, left_out(self, fitted, where)))
-            return seen["left out"][-1][-1]
-
         monkeypatch.setattr(Full, "prepare", noted)
-        monkeypatch.setattr(graph_module, "connect", connected)
-        monkeypatch.setattr(together.Together, "left_out", judged)
-        return seen
-
-    OPTIONS = QUICK | {
-        "kernels": "auto",
-        "method": "full",
-        "solver": Neighbours(8),
-        "structures": 1,
-        "anisotropy": False,
-    }
-
-    def test_all_terms_come_once_and_last(self, many, seen):
         model = xcopula.fit(many, "v", **self.OPTIONS)
-        assert len(model.trials) > 1, "one candidate: the test proves nothing"
-        # One choice of terms serves all kernels; that of all values is made before it is needed.
-        assert seen["prepared"] == [80, None]
-        # Values are left out without it.
-        assert [graphs for graphs, *_ in seen["left out"]] == [0] * len(model.trials)
-        assert seen["graphs"] == 1
-        # What is picked is at the optimum of all terms.
-        value, _ = model.objective(model.theta)
-        assert value == pytest.approx(-model.log_likelihood)
-        lowest = minimize(model.objective, model.theta, jac=True, method="BFGS")
+        assert prepared == [80, None]
+        assert model.objective(model.theta)[0] == pytest.approx(-model.log_likelihood)
+        # It is at the optimum of all terms, priors included.
+        value, _ = model.objective(model.theta, prior=True)
+        posterior = functools.partial(model.objective, prior=True)
+        lowest = minimize(posterior, model.theta, jac=True, method="BFGS")
         assert value - lowest.fun < 0.3
-        begun = next(f for *_, f, _ in seen["left out"] if f.process == model.process)
-        assert model.objective(begun.theta)[0] >= value - 0.1
-        assert model.log_likelihood != begun.log_likelihood
 
-    def test_values_are_left_out_as_cells_are_predicted(self, many, seen):
-        """Each from those around it; all others say nearly the same."""
-        xcopula.fit(many, "v", **self.OPTIONS)
-        for _, fitted, found in seen["left out"]:
-            sample = observe(many, ["v"], laws=[None]).sample
-            exact = Exact().condition(fitted.process, sample, None, fitted.theta)
-            rows = np.linspace(0, 400, 40, endpoint=False).astype(int)
-            moments = type(exact.leave_one_out())(*(p[rows] for p in exact.leave_one_out()))
-            law = fitted.process.split(fitted.theta)[1][0]
-            expected = scores(moments, law, sample.values[rows]).crps
-            assert np.corrcoef(found.parts[0].crps, expected)[0, 1] > 0.99
-            assert found.parts[0].crps.mean() == pytest.approx(expected.mean(), rel=0.01)
-
-    def test_a_law_with_an_atom_has_a_preparation_of_its_own(self, many):
-        """Its zeros are intervals. Other laws share one, and so do kernels."""
-        options = {k: v for k, v in self.OPTIONS.items() if k != "anisotropy"}
-        options["marginals"] = "normal"
-        zeros = many.assign(v=many["v"].where(np.arange(400) % 9 > 0, 0.0))
-        observations, request = asked(zeros, "v", [], **options)
+    def test_a_preparation_serves_all_laws_and_kernels(self, many):
+        """It depends on who is near whom."""
+        observations, request = asked(
+            many, "v", [], **QUICK | {"method": "full", "solver": Neighbours(8)}
+        )
         whole = together.Together(observations.sample, request, settled=True)
-        values = observations.sample.values
 
         def prepared(law, kernel="matern32"):
             process = Process(Covariance((KERNELS[kernel],), (InputGroup(2),)), (law,))
             return whole._prepare(process, process.join(np.zeros(2)), 80)
 
-        first = prepared(Normal.fit(values))
+        first = prepared(Normal.fit(observations.sample.values))
         assert prepared(Normal(0.0, 1.0), "se") is first
-        assert prepared(fit_law(xcopula.zero_inflated("gamma"), values)) is not first

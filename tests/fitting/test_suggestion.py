@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from xcopula.fitting import suggestion
-from xcopula.fitting.alone import Alone
+from xcopula.fitting.alone import Single
 from xcopula.fitting.suggestion import score_correlation, suggest
 from xcopula.kernels import KERNELS
 from xcopula.kernels.correlation import correlation
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import LogNormal, Normal
 from xcopula.process import Process, Sample
-from xcopula.solvers import Exact
 
 PLANE = (InputGroup(2),)
 
@@ -69,13 +68,12 @@ def test_the_matrix_is_positive_definite():
 def test_parameters_of_single_tasks_are_kept():
     """Lengths and shares are those of each alone; correlations those of the scores."""
     process, sample = world(40, [0.6])
-    chosen = []
+    kernel, singles = KERNELS["matern32"], []
     for i, length in enumerate((0.1, 0.3)):
-        alone = Alone(sample.select([i]), PLANE, 1, Exact())
-        single = alone.process(KERNELS["matern32"], process.marginals[i])
-        theta = single.join(np.array([np.log(length), 0.5 + i]))
-        chosen.append(alone.judge(KERNELS["matern32"], single, theta))
-    joint, theta = suggest(process.covariance, chosen, sample)
+        law = process.marginals[i]
+        theta = np.array([np.log(length), 0.5 + i, *law.theta])
+        singles.append(Single(kernel, law, theta, 0.0, 1, PLANE))
+    joint, theta = suggest(process.covariance, singles, sample)
     own = theta[: joint.covariance.size]
     np.testing.assert_allclose(joint.covariance.part(own, "length")[0, 0], np.log([0.1, 0.3]))
     np.testing.assert_allclose(joint.covariance.part(own, "logit")[0], [0.5, 1.5])

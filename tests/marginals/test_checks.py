@@ -170,7 +170,7 @@ class TestFamilies:
     @pytest.mark.parametrize(
         ("family", "match"),
         [
-            (Marginal, r"Marginal is no law: it lacks .*with_theta\. Choose one of 'normal'"),
+            (Marginal, r"Marginal is no law: it lacks .*with_theta\. Choose one of 'flexible'"),
             (Varying, r"Varying is fitted by a recipe\. Give `regress\(...\)`"),
             (xcopula.marginals.Grouped, "Grouped is fitted by a recipe"),
             (Unfitted, "Unfitted has no fit. Pass an instance"),

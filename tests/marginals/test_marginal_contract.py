@@ -21,6 +21,7 @@ from xcopula.marginals import (
     Marginal,
     Normal,
     Parzen,
+    SinhArcsinh,
     StudentT,
     resolve,
 )
@@ -36,6 +37,8 @@ ALL_MARGINALS: dict[str, Marginal] = {
     "t80": StudentT(-4.0, 0.5, 80.0),
     "gamma0.5": Gamma(0.5, 2.0),
     "gamma30": Gamma(30.0, 0.1),
+    "flexible-heavy": SinhArcsinh(3.0, 2.0, 0.8, 0.6),
+    "flexible-light": SinhArcsinh(-1.0, 0.3, -0.5, 1.8),
     "parzen-real": Parzen.fit(RNG.standard_t(3.0, size=150)),
     "parzen-gap": Parzen.fit(np.r_[RNG.normal(size=60), RNG.normal(size=60) + 50.0]),
 }
@@ -219,6 +222,7 @@ def test_log_prior_gradient(law):
         (Gamma(2.5, 3.0), (1.5, 1.7)),
         (Gamma(50.0, 0.01), (1.5, 1.5)),
         (StudentT(-20.0, 0.1, 4.0), (0.15, 1.2, 5.0)),
+        (SinhArcsinh(5.0, 2.0, 0.4, 0.8), (6.0, 2.0, 1.7, 1.0)),
     ],
     ids=repr,
 )

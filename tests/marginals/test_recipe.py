@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xcopula.errors import SupportError
-from xcopula.marginals import MARGINALS, Gamma, Normal, by, regress, resolve
+from xcopula.marginals import Gamma, Normal, SinhArcsinh, by, regress, resolve
 
 RNG = np.random.default_rng(2)
 N = 60
@@ -45,15 +45,18 @@ def test_links():
     ],
     ids=lambda r: r.name,
 )
-def test_auto_expands_to_all_families(recipe):
-    """Candidates are the same recipe with each family, and each has only itself."""
-    candidates = recipe.candidates()
-    assert [c.family for c in candidates] == list(MARGINALS.values())
-    assert all(c.candidates() == [c] for c in candidates)
-    assert all(c.fields == recipe.fields for c in candidates)
-    assert [c.name for c in candidates] == [recipe.name.replace("auto", name) for name in MARGINALS]
-    with pytest.raises(ValueError, match="has no family yet"):
-        recipe.fit(VALUES, np.zeros((N, len(recipe.fields))))
+def test_auto_is_the_flexible_family(recipe):
+    """With the same fields, keys and form as that of any other family."""
+    assert recipe.family is SinhArcsinh
+    assert "flexible" in recipe.name
+    other = recipe.with_family(Gamma)
+    assert other.family is Gamma
+    assert (other.fields, other.keys) == (recipe.fields, recipe.keys)
+    assert other.name.startswith(recipe.name.replace("flexible", "gamma"))
+    assert other.with_family(SinhArcsinh) == recipe
+    columns = {"k": np.arange(N) % 2.0, "x": X}
+    law = recipe.fit(VALUES, np.column_stack([columns[name] for name in recipe.fields]))
+    assert law.name == recipe.name
 
 
 def test_recipes_are_values():
@@ -76,7 +79,7 @@ def test_recipes_are_values():
         (lambda: regress("gamma", on="x", degree=1.0), ValueError, "from 1 to 4, found 1.0"),
         (lambda: regress("gamma", on="x", degree=True), ValueError, "from 1 to 4, found True"),
         (lambda: regress("gamma", on="x", link="logit"), ValueError, "'logit'.*'identity' or"),
-        (lambda: regress("weibull", on="x"), ValueError, "'weibull'.*'auto' or one of 'normal'"),
+        (lambda: regress("weibull", on="x"), ValueError, "'weibull'.*'auto' or one of 'flexible'"),
         (lambda: regress(Normal(), on="x"), TypeError, "Pass its name, 'normal'"),
         (lambda: by("k", Normal()), TypeError, "Pass its name, 'normal'"),
         (lambda: by("k", 3), TypeError, "found int"),

@@ -13,17 +13,16 @@ from xcopula.errors import SupportError
 from xcopula.marginals import (
     GEV,
     Gamma,
-    LogNormal,
     Marginal,
     Normal,
     Parzen,
+    SinhArcsinh,
     StudentT,
-    ZeroInflated,
     by,
     regress,
-    zero_inflated,
 )
-from xcopula.marginals.truncation import Truncate, Truncated, bounded
+from xcopula.marginals.censored import Censored
+from xcopula.marginals.truncation import Truncated
 from xcopula.model.reading import CLASSES
 from xcopula.state import put_together, take_apart
 
@@ -36,6 +35,7 @@ LAWS: dict[str, Marginal] = {
     "t": Truncated(StudentT(1.0, 2.0, 3.0), 0.0),
     "gev": Truncated(GEV(1.0, 2.0, 0.2), 0.0),
     "gev-ends": Truncated(GEV(1.0, 2.0, -0.3), 0.0, 5.0),
+    "flexible": Truncated(SinhArcsinh(1.0, 2.0, 0.5, 0.8), 0.0),
     "gamma": Truncated(Gamma(2.0, 3.0), 0.0, 20.0),
     "below": Truncated(Normal(3.0, 1.0), -INF, 4.0),
     "far": Truncated(Normal(-3.0, 1.0), 0.0),
@@ -98,9 +98,7 @@ def test_sensitivity_and_pullbacks(case):
     else:
         recipe, rows = VARYING[case.removeprefix("of ")]
         y = np.abs(RNG.normal(2.0, 1.0, 60)) + 0.05
-        law = Truncate(recipe, 0.0).fit(y, rows)
-        assert isinstance(law, Truncated)
-        law = law.at(rows)
+        law = Truncated(recipe.fit(y, rows), 0.0).at(rows)
     y = law.from_normal(np.linspace(-4.0, 4.0, 60))
     weights = np.linspace(-1.0, 2.0, 60)
     pulls = (law.score_pullback, law.density_pullback)
@@ -137,36 +135,8 @@ def test_names():
         "normal between 0 and 100",
         "normal below 4",
     ]
-    assert Truncate(by("k", "t"), 0.0).name == "t by k above 0"
-
-
-class TestFit:
-    def test_recovers_the_truth(self):
-        """The law before it is cut off is found, where the values alone are another."""
-        truth = Truncated(Normal(1.0, 2.0), 0.0)
-        y = truth.from_normal(np.random.default_rng(3).normal(size=4000))
-        law = Truncate(Normal, 0.0).fit(y, np.empty((4000, 0)))
-        assert law.base.location == pytest.approx(1.0, abs=0.5)
-        assert law.base.scale == pytest.approx(2.0, abs=0.2)
-        assert abs(Normal.fit(y).location - 1.0) > 0.5
-        np.testing.assert_allclose(law.density_pullback(y), 0.0, atol=1e-2)
-
-    def test_a_law_that_is_within_stays(self):
-        """It is not cut off where it ends anyway."""
-        y = RNG.gamma(2.0, 3.0, 50)
-        none = np.empty((50, 0))
-        assert Truncate(Gamma, 0.0).fit(y, none) == Gamma.fit(y)
-        assert isinstance(Truncate(Parzen, 0.0).fit(y, none), Parzen)
-        assert isinstance(Truncate(Parzen, 0.0, 90.0).fit(y, none), Truncated)
-        wet = Truncate(zero_inflated("gamma"), 0.0).fit(np.append(y, 0.0), np.empty((51, 0)))
-        assert isinstance(wet, ZeroInflated)
-        assert bounded(LogNormal(), (0.0, INF)) == LogNormal()
-
-    def test_zeros_of_a_law_that_is_cut_off(self):
-        """The law above zero may be one that is cut off."""
-        law = ZeroInflated(Truncated(Normal(1.0, 2.0), 0.0), 0.3)
-        z = np.linspace(-0.5, 3.0, 9)
-        np.testing.assert_allclose(law.to_normal(law.from_normal(z)), z, atol=1e-9)
+    recipe, rows = VARYING["groups"]
+    assert Truncated(recipe.fit(RNG.normal(size=60), rows), 0.0).name == "t by k above 0"
 
 
 class TestMessages:
@@ -183,8 +153,7 @@ class TestMessages:
         ("make", "error", "match"),
         [
             (lambda: Truncated(Normal(), 1.0, 1.0), ValueError, "lower end must be below"),
-            (lambda: Truncated(ZeroInflated(Gamma(), 0.2), 0.0, 9.0), ValueError, "with an atom"),
-            (lambda: bounded(ZeroInflated(Gamma(), 0.2), (0.0, 9.0)), ValueError, "cut off at 9"),
+            (lambda: Truncated(Censored(Normal()), 0.0, 9.0), ValueError, "with an atom"),
             (lambda: Truncated.fit([1.0]), NotImplementedError, "State `support=`"),
         ],
     )

@@ -142,7 +142,7 @@ class TestReading:
         assert both.since == (100, True, 4 + 10, 4)
         assert "on other data and on 14 more values (4 in place of others)" in both.summary()
         assert "log-likelihood of the fit" in both.summary()
-        for name in ("log_likelihood", "evaluations", "converged", "candidates"):
+        for name in ("log_likelihood", "evaluations", "converged", "alternatives"):
             assert getattr(both, name) == getattr(model, name)
         assert both.theta is model.theta
         assert both.loo().sizes == {"site": 40}

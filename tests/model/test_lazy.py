@@ -15,8 +15,6 @@ import xarray as xr
 from strategies import count_computes, raise_if_dask_computes
 
 import xcopula
-from xcopula.kernels import KERNELS
-from xcopula.marginals import MARGINALS
 from xcopula.methods import Full, Sparse, Transductive
 from xcopula.model.lazy import LazyModel
 
@@ -153,7 +151,7 @@ class TestCompute:
     @pytest.mark.parametrize("scheduler", ["sync", "threads"])
     @pytest.mark.parametrize("chunked", [False, True], ids=["in memory", "dask-backed"])
     def test_gives_the_model_of_a_fit_at_once(self, metals, fitted, chunked, scheduler):
-        """Theta, likelihood and selection are identical, whatever runs the graph."""
+        """Theta and likelihood are identical, whatever runs the graph."""
         data = metals.chunk(site=10) if chunked else metals
         model = xcopula.fit(data, "Cd", SECONDARIES, compute=False, **QUICK)
         found = model.compute(scheduler=scheduler)
@@ -161,7 +159,15 @@ class TestCompute:
         assert found.log_likelihood == fitted.log_likelihood
         assert found.tasks == fitted.tasks
         xr.testing.assert_identical(found.parameters, fitted.parameters)
-        xr.testing.assert_identical(found.selection, fitted.selection)
+        assert found.selection is fitted.selection is None
+
+    def test_a_selection(self, metals):
+        """Is the one that a fit at once makes."""
+        options = QUICK | {"marginals": {"Cd": ["gamma", "lognormal"]}, "kernels": "se"}
+        found = xcopula.fit(metals, "Cd", "Ni", compute=False, **options).compute()
+        expected = xcopula.fit(metals, "Cd", "Ni", **options)
+        assert expected.selection.sizes == {"alternative": 2}
+        xr.testing.assert_identical(found.selection, expected.selection)
 
     def test_under_processes(self, metals, fitted, field, monkeypatch):
         """Worker processes fit the same model, and predict from it the same quantiles."""
@@ -292,7 +298,7 @@ class TestGraph:
         model = xcopula.fit(data, "Cd", ["Ni", "Zn", "Co", "Cr"], compute=False, **QUICK)
         needs = self.dependencies(model)
         pairs = {k for k in needs if "fit_pair" in str(k)}
-        alone = {k for k in needs if "rank" in str(k)}
+        alone = {k for k in needs if "fit_alone" in str(k)}
         assert len(pairs) == 4
         assert len(alone) == 5
         for name in (pairs, alone):
@@ -304,23 +310,6 @@ class TestGraph:
                     queue += found
                 assert not above & name
 
-    def test_candidates_stand_side_by_side(self, metals):
-        """After a first law the others do not wait for each other, nor do the kernels."""
-        options = {**QUICK, "marginals": "auto", "kernels": "auto"}
-        model = xcopula.fit(metals, "Cd", "Ni", compute=False, **options)
-        needs = self.dependencies(model)
-        laws = {k for k in needs if "try_law" in str(k)}
-        kernels = {k for k in needs if "try_kernel" in str(k)}
-        assert len(laws) == 2 * len(MARGINALS)
-        assert len(kernels) == 2 * (len(KERNELS) - 1)
-        first = {k for k in laws if not needs[k] & laws}
-        assert len(first) == 2
-        for key in laws - first:
-            assert len(needs[key] & laws) == 1
-            assert needs[key] & laws <= first
-        for key in kernels:
-            assert not needs[key] & kernels
-
     def test_the_model_waits_for_all_pairs(self, five):
         """All pairs are joined by one task, which the node of the model takes."""
         needs = self.dependencies(five)
@@ -329,10 +318,10 @@ class TestGraph:
         assert pairs <= needs[together]
         assert together in needs[five.node.key]
 
-    def test_grows_by_five_tasks_for_each_secondary(self, metals, five):
-        """One more has its terms, the fit of its law, its rank, its directions, and its pair."""
+    def test_grows_by_two_tasks_for_each_secondary(self, metals, five):
+        """One more has its fit alone, and its pair."""
         four = xcopula.fit(metals, "Cd", ["Ni", "Zn", "Co"], compute=False, **QUICK)
-        assert len(self.dependencies(five)) - len(self.dependencies(four)) == 5
+        assert len(self.dependencies(five)) - len(self.dependencies(four)) == 2
 
     def test_the_data_are_in_it_once(self, metals):
         """Dask-backed variables are loaded by one task, which every step refers to."""
@@ -385,7 +374,7 @@ class TestKeys:
         # Loading lazy data ends in tasks that dask itself names at random.
         steps = [{str(k) for k in m.node.dask if "finalize" not in str(k)} for m in (first, second)]
         assert steps[0] == steps[1]
-        assert any("try_law" in key for key in steps[0])
+        assert any("fit_alone" in key for key in steps[0])
 
     def test_predictions_have_them_too(self, metals, field):
         """So what was computed of a prediction need not be computed again."""
@@ -451,4 +440,4 @@ class TestKeys:
             for seed in ("1", "2")
         }
         assert len(found) == 1
-        assert found.pop().startswith("_record-")
+        assert found.pop().startswith("_assemble-")

@@ -49,8 +49,11 @@ def make(sites, trio, sloped, climate, fit_by, triple):
         "fitc": lambda: fit_by("fitc"),
         "committee": lambda: fit_by("bcm"),
         "cokriging": lambda: fit_by("cokriging"),
-        "laws chosen": lambda: xcopula.fit(
-            trio, "metal", "other", **QUICK | {"marginals": {"metal": "parzen", "other": "auto"}}
+        "laws selected": lambda: xcopula.fit(
+            trio,
+            "metal",
+            "other",
+            **QUICK | {"marginals": {"metal": ["parzen", "normal"], "other": "auto"}},
         ),
         "globe, time and cycle": lambda: xcopula.fit(
             climate,
@@ -76,7 +79,7 @@ def make(sites, trio, sloped, climate, fit_by, triple):
 @pytest.mark.parametrize(
     "case",
     [
-        *("transductive", "full", "fitc", "committee", "cokriging", "laws chosen"),
+        *("transductive", "full", "fitc", "committee", "cokriging", "laws selected"),
         *("globe, time and cycle", "own"),
     ],
 )
@@ -96,9 +99,10 @@ def test_a_model_is_itself_again(make, sloped_grid, climate, tmp_path, case, end
         )
         xr.testing.assert_identical(again.loo(name), model.loo(name))
     xr.testing.assert_identical(again.parameters, model.parameters)
-    xr.testing.assert_identical(again.selection, model.selection)
+    if case == "laws selected":
+        xr.testing.assert_identical(again.selection, model.selection)
     assert again.summary() == model.summary()
-    figures = ("log_likelihood", "converged", "message", "evaluations", "trials")
+    figures = ("log_likelihood", "converged", "message", "evaluations", "alternatives")
     for name in figures:
         assert getattr(again, name) == getattr(model, name)
         assert type(getattr(again, name)) is type(getattr(model, name))

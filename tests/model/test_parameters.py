@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import xcopula
+from xcopula.model.selection import Alternative, selection_table
 
 
 class TestParameters:
@@ -65,8 +66,9 @@ class TestParameters:
 
     def test_can_be_written(self, model, tmp_path):
         """Parameters and selection are plain netCDF."""
-        for name in ("parameters", "selection"):
-            getattr(model, name).to_netcdf(tmp_path / f"{name}.nc")
+        model.parameters.to_netcdf(tmp_path / "parameters.nc")
+        table = selection_table([Alternative("a", "se", "normal", -1.0, 4.0, True)])
+        table.to_netcdf(tmp_path / "selection.nc")
 
     def test_length_scales_do_not_depend_on_units(self, sites, alone):
         """The same data in metres have the same lengths, in km; without units, their own."""
@@ -76,7 +78,12 @@ class TestParameters:
         bare = metres.assign_coords({n: ("site", metres[n].values) for n in "xy"})
         for data, units, factor in ((metres, "km", 1.0), (bare, "", 1000.0)):
             fitted = xcopula.fit(
-                data, "metal", marginals="lognormal", method="full", kernels="matern32", restarts=0
+                data,
+                "metal",
+                marginals="lognormal",
+                method="full",
+                kernels="matern32",
+                anisotropy=False,
             )
             lengths = fitted.parameters["length_scale"]
             np.testing.assert_allclose(

@@ -22,6 +22,7 @@ from xcopula.methods import Committee, Sparse, Transductive
 from xcopula.methods.committee import Blocks
 from xcopula.methods.part import Part
 from xcopula.model.extremes import EXTREME_SCORE, extreme_score, warn_of_laws
+from xcopula.model.selection import Alternative
 from xcopula.process import Sample, Targets
 
 
@@ -100,24 +101,26 @@ def sparse_covariance(model) -> np.ndarray:
 
 
 class TestSelection:
-    def test_lists_the_candidates_best_first(self):
-        """Step one reports every candidate it compared, ranked within each task."""
-        fitted = xcopula.fit(
-            xcopula.datasets.toy(0), "primary", method="full", kernels="matern32", restarts=0
-        )
+    def test_lists_what_was_compared_best_first(self, sites):
+        """Laws under the first kernel, then kernels under the best law; of one variable."""
+        laws = {"metal": ["normal", "lognormal", "gamma"], "proxy": "normal"}
+        options = {"method": "full", "marginals": laws, "kernels": {"metal": {"se", "matern32"}}}
+        fitted = xcopula.fit(sites, "metal", "proxy", **options)
         table = fitted.selection
-        assert table["rank"].values.tolist() == list(range(table.sizes["candidate"]))
-        assert set(table["marginal"].values) >= {"normal", "gev", "t", "parzen", "lognormal"}
-        assert set(table["kernel"].values) == {"matern32"}
-        believable = table.where(table["largest_score"] <= 5.0, drop=True)
-        assert (np.diff(believable["aic"]) >= 0).all()
+        assert table.sizes == {"alternative": 4}
+        assert set(table) == {f.name for f in dataclasses.fields(Alternative)}
+        assert set(table["variable"].values) == {"metal"}
+        assert set(table["marginal"].values) == {"normal", "lognormal", "gamma"}
+        assert (np.diff(table["aic"]) >= 0).all()
+        assert table["selected"].values.tolist() == [True, False, False, False]
         assert fitted.marginals[0].name == str(table["marginal"].values[0])
+        assert str(fitted.parameters["kernel"].values[0]) == str(table["kernel"].values[0])
+        assert len(fitted.alternatives) == 4
 
     def test_of_given_laws_and_kernels(self, model):
-        """What was given is the only candidate."""
-        assert model.selection.sizes["candidate"] == 2
-        assert model.selection["task"].values.tolist() == ["metal", "proxy"]
-        assert model.selection["rank"].values.tolist() == [0, 0]
+        """Nothing was compared."""
+        assert model.selection is None
+        assert model.alternatives == ()
 
 
 class TestLeaveOneOut:
@@ -322,27 +325,13 @@ class TestWarnings:
         assert seen[0].filename == __file__
 
 
-class TestCandidate:
-    def test_rank(self):
-        """Candidates without extreme scores come first, then the AIC decides."""
-        kernel, law = xcopula.kernels.KERNELS["se"], xcopula.marginals.Normal()
-
-        def rank(aic, largest):
-            return Candidate(kernel, law, np.zeros(4), -aic / 2, aic, largest).rank
-
-        assert rank(100.0, 3.0) < rank(10.0, EXTREME_SCORE + 0.1)
-        assert rank(10.0, EXTREME_SCORE) < rank(100.0, 3.0)
-
+class TestExtremes:
     def test_what_chance_reaches_is_not_extreme(self):
         """In one of a hundred samples of the right law a value is further out than the limit."""
         assert extreme_score(2) == extreme_score(17_000) == EXTREME_SCORE
         for size in (50_000, 10**6):
             inside = 1.0 - 2.0 * ndtr(-extreme_score(size))
             assert inside**size == pytest.approx(0.99, abs=1e-4)
-        far = {"kernel": None, "marginal": None, "theta": np.zeros(1), "log_likelihood": 0.0}
-        one = Candidate(**far, aic=1.0, largest_score=5.2)
-        assert one.is_extreme
-        assert not dataclasses.replace(one, limit=extreme_score(10**6)).is_extreme
 
 
 def arrays_of(state: Any, path: str = "model"):
@@ -374,7 +363,7 @@ def assert_read_only(model) -> None:
 class TestReadOnly:
     @pytest.mark.parametrize("method", METHODS)
     def test_every_array_refuses_writes(self, fit_by, method):
-        """Whatever a model holds, the data, the parameters, candidates and laws."""
+        """Whatever a model holds, the data, the parameters and laws."""
         assert_read_only(fit_by(method))
 
     @pytest.mark.parametrize(

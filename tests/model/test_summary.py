@@ -115,48 +115,15 @@ class TestDescription:
         slope = fit_by("full").marginals[1].parameters["height"]
         assert f"height {slope:.4g} per km" in fit_by("full").summary()
 
-    def test_what_the_probability_of_zero_follows(self, sloped):
-        """The field is named, with what it does to AIC; so is how to have one number."""
-        height, given = sloped["height"], xcopula.zero_inflated("lognormal")
-        for dry, what in (
-            (
-                height > 1.4,
-                r", which follows height \(AIC of independent values lower by \d\d\.\d\)$",
-            ),
-            (
-                sloped["x"] % 1.0 < 0.3,
-                r"AIC of .* is higher by [01]\.\d for it \(zero_inflated\(.*False",
-            ),
-        ):
-            data = sloped.assign(metal=sloped["metal"].where(~dry, 0.0))
-            law = xcopula.regress(given, on="height")
-            model = xcopula.fit(data, "metal", marginals=law, **FIXED)
-            text = model.summary()
-            line = next(x for x in text.splitlines() if "metal is 0 in" in x)
-            assert re.search(what, line)
-            slope = model.marginals["metal"].parameters["logit p0 ~ height"]
-            assert f"logit p0 ~ height {slope:.4g} per km" in text
-        groups = xcopula.by("side", law)
-        side = np.where(np.arange(60) % 2, "a", "b")
-        data = data.assign_coords(side=("site", side))
-        text = xcopula.fit(data, "metal", marginals=groups, **FIXED).summary()
-        assert "which follows height" in text
-        constant = xcopula.zero_inflated(xcopula.regress("lognormal", on="height"), follows=False)
-        assert "follows" not in xcopula.fit(data, "metal", marginals=constant, **FIXED).summary()
-
-    def test_what_competed(self, model):
-        """Candidates of the whole model are listed with their scores and weights."""
-        from xcopula.model.candidates import Trial
-
-        assert "candidates of" not in model.summary()
-        trials = (
-            Trial("gev, se", -3.0, 0.125, -1.5, 0.75),
-            Trial("gamma, se", -2.0, 0.25, -1.75, 0.25),
-        )
-        lines = dataclasses.replace(model, trials=trials).summary().splitlines()
-        assert lines[-3].split("  ")[1:2] == ["candidates of metal"]
-        assert lines[-2].split()[-3:] == ["0.125", "-1.500", "0.75"]
-        assert lines[-1].split() == ["gamma,", "se", "0.25", "-1.750", "0.25"]
+    def test_what_zeros_are(self, sites):
+        """How many there are, and that the marginal goes on below them."""
+        data = sites.assign(metal=sites["metal"].where(sites["metal"] > 1.2, 0.0))
+        data = data.assign(metal=data["metal"].where(np.arange(60) < 40))
+        zeros = int((data["metal"] == 0.0).sum())
+        text = xcopula.fit(data, "metal", **FIXED).summary()
+        assert f"metal is 0 in {zeros} of 40 values: at or below it, of a marginal that" in text
+        assert "flexible censored at 0" in text
+        assert "metal is 0" not in xcopula.fit(sites, "metal", **FIXED).summary()
 
     def test_which_method_to_take_with_neighbours(self, model):
         """There both predict alike; with the exact solver nothing is said."""

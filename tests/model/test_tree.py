@@ -168,8 +168,8 @@ def test_two_classes_of_one_name(sites):
         "RationalQuadratic", [], bases=(RationalQuadratic,), frozen=True
     )
     model = xcopula.fit(sites, "metal", **QUICK | {"kernels": RationalQuadratic()})
-    other = dataclasses.replace(model.candidates[0][0], kernel=twin())
-    model = dataclasses.replace(model, candidates=((other,),))
+    method = dataclasses.make_dataclass("Holds", [("kernel", object)], frozen=True)(twin())
+    model = dataclasses.replace(model, method=method)
     with pytest.raises(TypeError, match="two classes that are called 'RationalQuadratic'"):
         to_tree(model)
 

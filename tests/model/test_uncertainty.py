@@ -13,7 +13,7 @@ import xcopula
 from xcopula.marginals import LogNormal
 from xcopula.model.uncertainty import Uncertainty
 
-QUICK = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "method": "full"}
+QUICK = {"marginals": "lognormal", "kernels": "matern32", "method": "full", "anisotropy": False}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ class TestFactor:
     def test_censored_values(self, sites):
         """Narrow intervals count as exact values, half a law as less, as the summary says."""
         first = sites["metal"].notnull() & (np.arange(60) < 20)
-        given = {"marginals": LogNormal(0.0, 1.0), "kernels": "matern32", "restarts": 0}
+        given = QUICK | {"marginals": LogNormal(0.0, 1.0)}
         values = sites["metal"]
 
         def count(lower, upper):

@@ -18,9 +18,9 @@ from xcopula.marginals import (
     LogNormal,
     Normal,
     StudentT,
-    ZeroInflated,
     regress,
 )
+from xcopula.marginals.censored import Censored
 from xcopula.process import Moments, Predictive, scores
 
 
@@ -273,10 +273,10 @@ class TestMoments:
         np.testing.assert_allclose(std_of(MEAN, STD, law), std, rtol=1e-11)
 
     @pytest.mark.parametrize("scale", [1.0, 4.0, 6.0])
-    def test_zeros_with_a_long_tail(self, scale):
-        """A mixture of zeros and a log-normal law has its moments."""
-        law, one, zero = ZeroInflated(LogNormal(0.0, scale), 0.4), np.ones(1), np.zeros(1)
-        first, second = 0.6 * np.exp([0.5 * scale**2, 2.0 * scale**2])
+    def test_an_atom_with_a_long_tail(self, scale):
+        """A log-normal law that is censored at its median has its moments."""
+        law, one, zero = Censored(LogNormal(0.0, scale), 1.0), np.ones(1), np.zeros(1)
+        first, second = 0.5 + np.exp([0.5 * scale**2, 2.0 * scale**2]) * ndtr([scale, 2.0 * scale])
         assert mean_of(zero, one, law)[0] == pytest.approx(first, rel=1e-6)
         assert std_of(zero, one, law)[0] == pytest.approx(np.sqrt(second - first**2), rel=1e-6)
 

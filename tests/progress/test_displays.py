@@ -43,9 +43,9 @@ class Clock:
         return self.now
 
 
-def going(iteration: int, seconds: float = 1.0, what: str = "law", name: str = "Cd") -> Event:
+def going(iteration: int, seconds: float = 1.0, what: str = "alone", name: str = "Cd") -> Event:
     """Return an event of a step."""
-    return Event(what, "go", (name,), "gamma", iteration=iteration, total=9, seconds=seconds)
+    return Event(what, "go", (name,), iteration=iteration, total=9, seconds=seconds)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_file_gets_lines_that_stay():
     """One for each step that ends, one for the first compilation, few iterations."""
     out, clock = io.StringIO(), Clock()
     listen = to_terminal(out, clock=clock)
-    ended = Event("law", "end", ("Cd",), "gamma", done=1, total=9, seconds=11.0)
+    ended = Event("alone", "end", ("Cd",), done=1, total=9, seconds=11.0)
     listen(Event("fit", "begin", ("Cd",)))
     for name in ("fill", "contract"):
         listen(Event("compile", "begin", label=name))
@@ -156,7 +156,7 @@ def test_nowhere_to_write(monkeypatch):
 def test_a_logger_gets_the_same_lines(caplog, logger):
     """At the level that was asked for."""
     listen = to_logger(logger, logging.WARNING)
-    event = Event("law", "end", ("Cd%s",), "gamma", done=1, total=9)
+    event = Event("alone", "end", ("Cd%s",), done=1, total=9)
     with caplog.at_level(logging.INFO):
         listen(going(1))
         listen(event)
@@ -211,7 +211,7 @@ class TestNotebook:
     def test_names_are_no_html(self, notebook):
         """They are escaped."""
         to_notebook()(going(1, name="<b>"))
-        assert "of &lt;b&gt;, iteration" in notebook.pages[0][1]["text/html"]
+        assert "&lt;b&gt; alone, iteration" in notebook.pages[0][1]["text/html"]
 
     def test_a_short_prediction_has_none(self, notebook):
         """Nothing is left of it."""

@@ -13,7 +13,7 @@ def test_steps_are_counted_and_told():
     """Those that count raise the number that is done; a failed one is not done."""
     heard = []
     with told("fit", heard.append, ("Cd", "Ni"), 3) as run:
-        with run.step("law", ("Cd",), "gamma") as step:
+        with run.step("alone", ("Cd",), "gamma") as step:
             step.begun_at(2, 3).tell("go", iteration=4, log_posterior=-1.5)
         with run.step("rival", ("Cd",), "gev", counts=False):
             pass
@@ -22,9 +22,9 @@ def test_steps_are_counted_and_told():
         run.compiles("fill")
     assert [(e.what, e.state, e.done) for e in heard] == [
         ("fit", "begin", 0),
-        ("law", "begin", 0),
-        ("law", "go", 0),
-        ("law", "end", 1),
+        ("alone", "begin", 0),
+        ("alone", "go", 0),
+        ("alone", "end", 1),
         ("rival", "begin", 1),
         ("rival", "end", 1),
         ("kernel", "begin", 1),
@@ -44,14 +44,14 @@ def test_an_exception_is_told_and_goes_on():
     with pytest.raises(KeyboardInterrupt), told("fit", heard.append) as run:
         raise KeyboardInterrupt
     assert [e.state for e in heard] == ["begin", "stop"]
-    run.tell("law", "go", names=("Cd",))
+    run.tell("alone", "go", names=("Cd",))
     run.end("end")
     assert len(heard) == 2
 
 
 def test_without_a_listener_steps_are_counted_only():
     """An interrupted fit says how many were done."""
-    with told("fit", None) as run, run.step("law", ("Cd",)):
+    with told("fit", None) as run, run.step("alone", ("Cd",)):
         pass
     assert run.done == 1
     UNHEARD.tell("go")
@@ -74,7 +74,7 @@ def test_a_listener_hears_one_event_at_a_time():
     def work():
         ready.wait()
         for k in range(50):
-            with run.step("law", ("Cd",), "gamma") as step:
+            with run.step("alone", ("Cd",), "gamma") as step:
                 step.tell("go", iteration=k)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -93,12 +93,12 @@ def test_a_listener_may_cause_an_event():
 
     def listener(event):
         heard.append(event.what)
-        if event.what == "law":
+        if event.what == "alone":
             run.compiles("fill")
 
     run = Run("fit", listener)
-    run.tell("law", "go", names=("Cd",))
-    assert heard == ["law", "compile"]
+    run.tell("alone", "go", names=("Cd",))
+    assert heard == ["alone", "compile"]
 
 
 def test_a_compilation_does_not_wait_for_a_listener():
@@ -111,13 +111,13 @@ def test_a_compilation_does_not_wait_for_a_listener():
         leave.wait(10.0)
 
     run = Run("fit", listener)
-    other = threading.Thread(target=run.tell, args=("law", "go"))
+    other = threading.Thread(target=run.tell, args=("alone", "go"))
     other.start()
     assert entered.wait(10.0)
     run.compiles("fill")
     leave.set()
     other.join()
-    assert heard == ["law"]
+    assert heard == ["alone"]
 
 
 def test_cells_have_an_expected_time(monkeypatch):
@@ -146,8 +146,8 @@ def test_what_is_left_of_an_estimate(monkeypatch):
     run = Run("fit", heard.append)
     run.tell("fit", "begin")
     run.expect(10.0)
-    run.tell("law", "begin", names=("Cd",), label="gamma")
-    run.tell("law", "end", names=("Cd",), label="gamma")
+    run.tell("alone", "begin", names=("Cd",), label="gamma")
+    run.tell("alone", "end", names=("Cd",), label="gamma")
     run.tell("pair", "go", names=("Cd", "Ni"))
     assert [e.expected for e in heard] == [None, 6.0, None, None]
     assert "about 0:06 to go" in str(heard[1])

@@ -13,7 +13,7 @@ from xcopula.errors import CoordinateError
 
 LAWS = {"metal": "lognormal", "proxy": "normal"}
 QUICK = {"marginals": LAWS, "kernels": "matern32", "restarts": 0, "method": "full"}
-QUICK |= {"uncertainty": "plugin"}
+QUICK |= {"uncertainty": "plugin", "anisotropy": False}
 LEVELS = [0.05, 0.5, 0.95]
 
 

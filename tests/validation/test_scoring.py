@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import xcopula
-from xcopula.marginals import Normal, by, regress
+from xcopula.marginals import GEV, Normal, by, regress
 from xcopula.validation.scoring import Withheld, climatology, predict
 
 LEVELS = np.array([0.1, 0.5])
@@ -69,14 +69,37 @@ def test_climatology_of_a_family(sided, spec):
 
 
 def test_climatology_of_a_regression(sided):
-    """Least squares on the field; a family that was left open is that of the model."""
+    """Least squares on the field."""
     model = fitted(sided, regress("normal", on="height"))
     withheld = Withheld.of(model.observations, np.arange(60))
-    found = climatology(regress("auto", on="height"), model, withheld, LEVELS)
+    found = climatology(regress("normal", on="height"), model, withheld, LEVELS)
     height, values = sided["height"].values, sided["proxy"].values
     np.testing.assert_allclose(
         found.median, np.polyval(np.polyfit(height, values, 1), height), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_climatology_ends_where_the_law_does(sided, zeros):
+    """At zero, as the default law of positive values, or with an atom there."""
+    values = sided["proxy"] - sided["proxy"].min() + 0.1
+    data = sided.assign(proxy=values.where(np.arange(60) % 6 > 0, 0.0) if zeros else values)
+    model = fitted(data, "auto")
+    found = climatology(None, model, Withheld.of(model.observations, np.arange(60)), LEVELS)
+    assert (found.quantiles >= 0.0).all()
+    assert ((found.quantiles == 0.0).any(axis=1) == [zeros, False]).all()
+    with np.errstate(divide="ignore"):
+        assert np.isfinite(found.log_score).all()
+
+
+def test_climatology_of_a_law_that_ends_by_itself(sided):
+    """Its end is fitted anew, not taken from the model."""
+    model = fitted(sided, GEV(10.0, 2.0, -0.2))
+    assert np.isfinite(model.marginals[0].support[1])
+    withheld = Withheld.of(model.observations, np.arange(60))
+    found = climatology(None, model, withheld, LEVELS)
+    law = GEV.fit(sided["proxy"].values)
+    np.testing.assert_allclose(found.log_score, law.log_density(withheld.values), rtol=1e-9)
 
 
 def test_climatology_of_a_law_without_fit(sided):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.fitting.interruption import interruptible
-from xcopula.fitting.optimiser import Objective, Optimum
+from xcopula.fitting.optimiser import Loss, Objective, Optimum
 from xcopula.fitting.stages import minimise_in_stages
 from xcopula.fitting.watch import Watch
 from xcopula.kernels import TaskKernel
@@ -28,6 +30,7 @@ __all__ = [
     "Single",
     "largest_score",
     "length_parameters",
+    "loss_of",
     "penalised",
     "some_terms",
     "starting_point",
@@ -40,14 +43,16 @@ IntArray = npt.NDArray[np.int64]
 
 # Of a variable alone, which only says where to start: terms in the subsample of the likelihood, and
 # values in the sample where the likelihood has no terms.
-TERMS_ALONE, VALUES_ALONE = 4000, 2000
+TERMS_ALONE, VALUES_ALONE = 2000, 2000
 # Where length scales start, in units of the extent.
 _START = 0.15
 
 
 def penalised(
-    process: Process, objective: Callable[[FloatArray], tuple[float, FloatArray]]
-) -> Objective:
+    process: Process,
+    objective: Callable[[FloatArray], tuple[float, FloatArray]],
+    information: Callable[[FloatArray], Any] | None = None,
+) -> Loss:
     """Return the negative log posterior density as a function of theta."""
 
     def value(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -55,7 +60,17 @@ def penalised(
         prior, prior_gradient = process.log_prior(theta)
         return nll - prior, gradient - prior_gradient
 
-    return value
+    if information is None:
+        return Loss(value)
+
+    def informed(theta: FloatArray) -> tuple[float, FloatArray, FloatArray | None]:
+        nll, gradient, matrix = information(theta)
+        prior, prior_gradient = process.log_prior(theta)
+        if matrix is not None:
+            matrix = matrix + process.prior_information(theta)
+        return nll - prior, gradient - prior_gradient, matrix
+
+    return Loss(value, informed)
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,8 @@ class Alone:
         Of the fit that it belongs to.
     step : Step
         Of that fit: hears of iterations.
+    rough : bool
+        Whether the result is only where another search starts.
     """
 
     sample: Sample
@@ -127,6 +144,7 @@ class Alone:
     solver: Solver
     ticket: int = 0
     step: Step = UNHEARD
+    rough: bool = True
 
     def process(self, kernel: TaskKernel, marginal: Marginal) -> Process:
         """Return the single-task process of a kernel and a law."""
@@ -160,7 +178,7 @@ class Alone:
             and isinstance(self.solver, Sequential)
             and self.solver.adapts(process),
             whole=False,
-            rough=True,
+            rough=self.rough,
             watch=Watch(self.step),
         )
         return self._single(kernel, process, fit.optimum)
@@ -176,8 +194,7 @@ class Alone:
 
     def objective(self, process: Process, part: Part) -> Objective:
         """Return what is minimised; it stops when the fit that it belongs to does."""
-        whole = penalised(process, lambda theta: part.objective(process, theta))
-        return interruptible(whole, self.ticket)
+        return interruptible(loss_of(process, part), self.ticket)
 
     def _single(self, kernel: TaskKernel, process: Process, optimum: Optimum) -> Single:
         theta = optimum.theta
@@ -198,6 +215,14 @@ class Alone:
         law = single.marginal.at(self.sample.covariates_of(0))
         limits = self.sample.limits_of(0)
         return scores(conditioned.leave_one_out(), law, self.sample.values, limits)
+
+
+def loss_of(process: Process, part: Part) -> Loss:
+    """Return the negative log posterior density of a sub-model."""
+    information = None
+    if hasattr(part.solver, "information"):
+        information = functools.partial(part.information, process)
+    return penalised(process, functools.partial(part.objective, process), information)
 
 
 def with_all_values(single: Single, sample: Sample, start: Marginal) -> Single:

@@ -101,7 +101,7 @@ def compare(
     tables = {measure: np.full(shape, np.nan) for measure in _MEASURES}
     for i in range(len(names)):
         sample = observations.sample.select([i])
-        alone = Alone(sample, groups, structures, settle(asked, [sample.sizes]))
+        alone = Alone(sample, groups, structures, settle(asked, [sample.sizes]), rough=False)
         check_values(sample, ends[i], names[i])
         for m, law in enumerate(laws):
             support = support_of(law, sample, ends[i], observations.variables[i].attrs)

@@ -64,13 +64,15 @@ def warn_of_heap(law: Law, sample: Sample, variable: Variable, support: Support)
     """Warn of many equal values at an end of those of one task, under the default law.
 
     Values that are rounded have heaps everywhere, and so have no more at the end than the next ones
-    lead one to expect. Values at the lower end of the support are no such heap.
+    lead one to expect. Values at the lower end of the support are no such heap, nor are zeros where
+    a wider one was stated.
     """
     known = sample.values[~sample.is_interval]
     if not is_flexible(law) or known.size == 0:
         return
     values, counts = np.unique(known, return_counts=True)
-    if not (support is not None and values[0] == support[0]) and _is_heap(counts):
+    expected = support is not None and values[0] in (support[0], 0.0)
+    if not expected and _is_heap(counts):
         _warn(variable.name, float(values[0]), int(counts[0]), known.size, at_most=True)
     if _is_heap(counts[::-1]):
         _warn(variable.name, float(values[-1]), int(counts[-1]), known.size, at_most=False)

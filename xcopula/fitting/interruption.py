@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.optimiser import Objective
+from xcopula.fitting.optimiser import Loss, Objective, each_way
 from xcopula.model.running import Interrupted, run_of, stop_together, stopped
 
 __all__ = ["Interrupted", "interruptible", "run_of", "stop_together"]
@@ -13,16 +16,19 @@ __all__ = ["Interrupted", "interruptible", "run_of", "stop_together"]
 FloatArray = npt.NDArray[np.float64]
 
 
-def interruptible(objective: Objective, ticket: int) -> Objective:
+def interruptible(objective: Objective, ticket: int) -> Loss:
     """Return an objective that raises once the fit with this ticket has ended.
 
     Threads cannot be stopped from outside: each asks before it evaluates.
     """
     ended = stopped(ticket)
 
-    def value(theta: FloatArray) -> tuple[float, FloatArray]:
-        if ended():
-            raise Interrupted("The fit was interrupted.")
-        return objective(theta)
+    def checked(function: Callable[[FloatArray], Any]) -> Callable[[FloatArray], Any]:
+        def value(theta: FloatArray) -> Any:
+            if ended():
+                raise Interrupted("The fit was interrupted.")
+            return function(theta)
 
-    return value
+        return value
+
+    return each_way(objective, checked)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.curvature import descend, learnt
+from xcopula.fitting import newton
+from xcopula.fitting.newton import Informed
 
 __all__ = [
     "OPTIMIZERS",
     "UNWATCHED",
+    "Loss",
     "Objective",
     "Optimum",
     "Watching",
+    "each_way",
     "minimise",
     "minimise_from",
     "units",
@@ -72,15 +75,44 @@ _SCOUT_ITERATIONS = 15
 
 
 @dataclass(frozen=True)
+class Loss:
+    """A function to be minimised, with its information matrix where there is one.
+
+    Attributes
+    ----------
+    plain : callable
+        Returns the value and the gradient at a point.
+    informed : callable, optional
+        Returns the information matrix too.
+    """
+
+    plain: Objective
+    informed: Informed | None = None
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient."""
+        return self.plain(theta)
+
+
+def each_way(
+    objective: Objective, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Loss:
+    """Return a function whose evaluations, with the information or without, are wrapped."""
+    if not isinstance(objective, Loss):
+        return Loss(wrap(objective))
+    informed = None if objective.informed is None else wrap(objective.informed)
+    return Loss(wrap(objective.plain), informed)
+
+
+@dataclass(frozen=True)
 class Optimum:
-    """Where a minimisation ended, and how the function bends there as far as was learnt."""
+    """Where a minimisation ended."""
 
     theta: FloatArray
     value: float
     converged: bool
     message: str
     evaluations: int
-    curvature: FloatArray | None = field(default=None, repr=False, compare=False)
 
 
 def minimise(
@@ -93,34 +125,56 @@ def minimise(
     optimizer: str = "l-bfgs",
     seed: int = 0,
     gain: float = _TOLERANCE,
-    curvature: FloatArray | None = None,
     promise: float = 0.0,
 ) -> Optimum:
     """Minimise in a box; ``progress(iteration, value, theta)`` is called at each iteration.
 
-    Two iterations in a row that gain less than ``gain`` nats are the last. A search that goes on
-    with the ``curvature`` of another one needs no optimizer, and ends where that promises less
-    than ``promise`` nats.
+    Two iterations in a row that gain less than ``gain`` nats are the last. With an information
+    matrix the search is Newton's, and also ends where a step promises less than ``promise`` nats.
     Where the function is infinite (a value left its law's support, a matrix was not positive
     definite) the search meets a wall that leads back to the best point so far. A search that met
     nothing but walls has not converged.
     """
+    if isinstance(objective, Loss) and objective.informed is not None and optimizer == "l-bfgs":
+        return _newton(
+            objective.informed, start, bounds, progress, iterations, gain, promise or gain
+        )
     walled = _Walled(objective, start, bounds, progress, gain)
-    # In units of the box, as all that is searched.
-    scale = np.outer(walled.unit, walled.unit)
-    known = None if curvature is None else curvature * scale
-    if known is None:
-        result = OPTIMIZERS[optimizer](walled, iterations, seed)
-    else:
-        result = descend(walled, walled.best, walled.box, known, iterations, walled.report, promise)
+    result = OPTIMIZERS[optimizer](walled, iterations, seed)
     converged, message = bool(result.success), str(result.message)
     if walled.settled:
         converged, message = True, f"two iterations gained less than {walled.gain:g} nats each"
     if not np.isfinite(walled.value):
         converged, message = False, "the likelihood is zero at every point that was tried"
-    found = learnt(walled.points, walled.slopes, known)
-    bends = None if found is None else found / scale
-    return Optimum(walled.theta, walled.value, converged, message, walled.evaluations, bends)
+    return Optimum(walled.theta, walled.value, converged, message, walled.evaluations)
+
+
+def _newton(
+    function: Informed,
+    start: FloatArray,
+    bounds: FloatArray,
+    progress: Progress | None,
+    iterations: int,
+    gain: float,
+    promise: float,
+) -> Optimum:
+    """Minimise by Newton's method: see :func:`xcopula.fitting.newton.descend`."""
+
+    def report(iteration: int, value: float, theta: FloatArray) -> None:
+        if progress is not None:
+            progress(iteration, value, theta)
+
+    end = newton.descend(
+        function,
+        start,
+        bounds,
+        units(bounds),
+        gain=gain,
+        promise=promise,
+        iterations=iterations,
+        report=report,
+    )
+    return Optimum(end.theta, end.value, end.converged, end.message, end.evaluations)
 
 
 def units(bounds: FloatArray) -> FloatArray:
@@ -150,10 +204,6 @@ class _Walled:
         self.box = (bounds - self.start[:, None]) / self.unit[:, None]
         self.value = self.first = np.inf
         self.evaluations = self.iterations = 0
-        # Where each iteration ended, and its slope: what there is to learn of the curvature.
-        self.slope = np.zeros_like(self.start)
-        self.points: list[FloatArray] = []
-        self.slopes: list[FloatArray] = []
         self.expect(gain)
 
     def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
@@ -169,7 +219,7 @@ class _Walled:
             if not np.isfinite(self.first):
                 self.first = value
             if value < self.value:
-                self.value, self.theta, self.slope = value, theta, gradient
+                self.value, self.theta = value, theta
             return value - self.first, gradient * self.unit
         if not np.isfinite(self.value):
             return 1e10, np.zeros_like(theta)
@@ -198,8 +248,6 @@ class _Walled:
     def count(self, *_: object) -> None:
         """Count an iteration."""
         self.iterations += 1
-        self.points.append(self.best)
-        self.slopes.append(self.slope * self.unit)
         if self.progress is not None:
             self.progress(self.iterations, self.value, self.theta)
 

@@ -2,8 +2,7 @@
 
 A likelihood of many terms is costly, and which observations are neighbours depends on the length
 scales. So a search begins on terms that stand for all, chooses neighbours anew when lengths have
-moved, and ends on all terms. There few evaluations are needed: how the whole bends is measured on
-the part.
+moved, and ends on all terms.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.curvature import measured
 from xcopula.fitting.optimiser import (
     UNWATCHED,
     Objective,
@@ -24,7 +21,6 @@ from xcopula.fitting.optimiser import (
     Watching,
     minimise,
     minimise_from,
-    units,
 )
 
 __all__ = ["Staged", "minimise_in_stages"]
@@ -114,8 +110,6 @@ def minimise_in_stages(
     if rough and terms is not None:
         return Staged(optimum, made)
     if terms is not None:
-        # Gains of a search that begins to learn the curvature are small, and end it too early.
-        optimum = _with_curvature(optimum, objective, bounds)
         optimum = _go_on(optimum, objective, bounds, watch, **fine, promise=fine["gain"])
     elif first:
         optimum = _go_on(optimum, objective, bounds, watch, **fine)
@@ -141,7 +135,7 @@ def _end_on_all(
     prepare, bounds, lengths, anew, watch
         As in :func:`minimise_in_stages`.
     begun : Staged
-        Its curvature is that of all terms, nearly.
+        Where the search on a subsample ended.
     """
     optimum = begun.optimum
     all_terms: dict[str, Any] = {"gain": _GAIN, "iterations": _STEPS, "promise": _PROMISE}
@@ -154,31 +148,12 @@ def _end_on_all(
     return Staged(optimum, made)
 
 
-def _with_curvature(begun: Optimum, some: Objective, bounds: FloatArray) -> Optimum:
-    """Measure how a function bends where a search has ended; what was learnt on the way is rough.
-
-    It takes one evaluation of some terms for each parameter. Each step on all terms that it saves
-    takes longer, as a rule.
-    """
-    if not np.isfinite(begun.value):
-        return begun
-    try:
-        bends = measured(some, begun.theta, units(bounds), bounds)
-    except NotPositiveDefiniteError:
-        bends = None
-    evaluations = begun.evaluations + 1 + begun.theta.size
-    known = begun.curvature if bends is None else bends
-    return replace(begun, curvature=known, evaluations=evaluations)
-
-
 def _go_on(
     begun: Optimum, objective: Objective, bounds: FloatArray, watch: Watching, **options: Any
 ) -> Optimum:
     """Minimise from where another search has ended."""
     watch.stage()
-    again = minimise(
-        objective, begun.theta, bounds, progress=watch, curvature=begun.curvature, **options
-    )
+    again = minimise(objective, begun.theta, bounds, progress=watch, **options)
     return replace(again, evaluations=again.evaluations + begun.evaluations)
 
 

@@ -18,7 +18,7 @@ from xcopula.fitting.alone import (
     Alone,
     Single,
     length_parameters,
-    penalised,
+    loss_of,
     some_terms,
     with_all_values,
 )
@@ -30,15 +30,16 @@ from xcopula.fitting.defaults import (
     check_values,
     count_structures,
     has_censored_end,
+    is_flexible,
     start_marginal,
     support_of,
 )
 from xcopula.fitting.directions import input_groups
 from xcopula.fitting.heaps import refuse_zeros, warn_of_heap, warn_of_numbers
 from xcopula.fitting.interruption import run_of
-from xcopula.fitting.optimiser import Objective, Optimum
+from xcopula.fitting.optimiser import Loss, Objective, Optimum
 from xcopula.fitting.request import Request, check_structures
-from xcopula.fitting.select import Options, agree, select, tabulate
+from xcopula.fitting.select import agree, select, tabulate
 from xcopula.fitting.suggestion import suggest
 from xcopula.fitting.together import (
     Fitted,
@@ -65,7 +66,7 @@ FloatArray = npt.NDArray[np.float64]
 Agreed = tuple[tuple[Single, ...], tuple[Alternative, ...]]
 
 # Terms in the subsample of the likelihood of a pair.
-_PAIR_TERMS = 4000
+_PAIR_TERMS = 2000
 # A field without noise: its nugget has less than this share of the variance.
 _NO_NUGGET = 1e-3
 
@@ -97,28 +98,31 @@ def _begin_laws(
     observations: Observations, request: Request, method: Method
 ) -> tuple[tuple[Any, ...], tuple[Support, ...]]:
     """Fit the marginals to the values; say what becomes of zeros, and of other ties."""
-    laws, supports = [], []
+    laws: list[Any] = []
+    supports: list[Support] = []
     for i, variable in enumerate(observations.variables):
-        law, sample = request.laws[i], observations.sample.select([i])
+        sample = observations.sample.select([i])
         stated = request.support[i] if request.support else None
         check_values(sample, stated, variable.name)
-        if isinstance(law, Options) or request.selects(i):
-            laws.append(law)
-            supports.append(stated)
-            continue
+        # Laws that are compared have one support: that of the default one, if it is among them.
+        options = request.law_options(i)
+        law = next(filter(is_flexible, options), options[0])
         support = support_of(law, sample, stated, variable.attrs)
+        warn_of_heap(law, sample, variable, support)
         if has_censored_end(law, sample, support) and not method.intervals:
             if stated is not None:
                 refuse_zeros(method, sample, variable.name)
             warn_of_numbers(method, sample, variable.name)
             support = None
-        warn_of_heap(law, sample, variable, support)
+        supports.append(support)
+        if request.selects(i):
+            laws.append(request.laws[i])
+            continue
         try:
             laws.append(start_marginal(law, sample, variable.labels, support, variable.name))
         except SupportError:
             refuse_zeros(method, sample, variable.name)
             raise
-        supports.append(support)
     known = [law if isinstance(law, Marginal) else None for law in laws]
     method.check_intervals(observations.sample, known, observations.names)
     return tuple(laws), tuple(supports)
@@ -144,7 +148,7 @@ def fit_alone(observations: Observations, request: Request, task: int) -> tuple[
 
         kernels, laws = request.kernel_options(task), request.law_options(task)
         if request.selects(task):
-            singles = select(alone, kernels, laws, start)
+            singles = select(replace(alone, rough=False), kernels, laws, start)
         else:
             (marginal,) = laws
             assert isinstance(marginal, Marginal)  # the fit has begun
@@ -208,13 +212,21 @@ def fit_pair(observations: Observations, request: Request, agreed: Agreed, task:
     def prepare(at: FloatArray, terms: int | None) -> Objective:
         given = given_tasks(request.solver)
         part = Part.of(request.solver, process, filled(at), sample, given=given, terms=terms)
-        whole = penalised(process, lambda point: part.objective(process, point))
+        whole = loss_of(process, part)
 
-        def restricted(some: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = whole(filled(some))
+        def plain(point: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = whole(filled(point))
             return value, gradient[free]
 
-        return restricted
+        if whole.informed is None:
+            return Loss(plain)
+        complete = whole.informed
+
+        def informed(point: FloatArray) -> tuple[float, FloatArray, FloatArray | None]:
+            value, gradient, matrix = complete(filled(point))
+            return value, gradient[free], None if matrix is None else matrix[np.ix_(free, free)]
+
+        return Loss(plain, informed)
 
     best = best_of(request.ticket)
     best.given = observations, request, *agreed

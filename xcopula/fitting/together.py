@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -174,9 +175,13 @@ class Together:
         return process.covariance.groups
 
     def _objective(self, process: Process, structure: Any) -> Objective:
-        return penalised(
-            process, lambda point: self.method.objective(process, self.sample, structure, point)
-        )
+        information = None
+        if self.method.has_information and hasattr(self.solver, "information"):
+            information = functools.partial(
+                self.method.information, process, self.sample, structure
+            )
+        objective = functools.partial(self.method.objective, process, self.sample, structure)
+        return penalised(process, objective, information)
 
 
 def _set_secondaries_apart(covariance: Covariance, theta: FloatArray) -> None:

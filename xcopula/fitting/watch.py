@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.optimiser import Objective
+from xcopula.fitting.optimiser import Loss, Objective, each_way
 from xcopula.progress.run import UNHEARD, Step
 
 __all__ = ["Best", "Watch", "best_of", "keep_best"]
@@ -56,14 +56,17 @@ class Best:
 
         return keep
 
-    def counted(self, objective: Objective) -> Objective:
+    def counted(self, objective: Objective) -> Loss:
         """Return an objective whose evaluations are counted here."""
 
-        def value(theta: FloatArray) -> tuple[float, FloatArray]:
-            self.evaluations = 1 + next(self._count)  # of several threads, without a lock
-            return objective(theta)
+        def counts(function: Callable[[FloatArray], Any]) -> Callable[[FloatArray], Any]:
+            def value(theta: FloatArray) -> Any:
+                self.evaluations = 1 + next(self._count)  # of several threads, without a lock
+                return function(theta)
 
-        return value
+            return value
+
+        return each_way(objective, counts)
 
 
 _kept: dict[int, Best] = {}

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from xcopula.jit.compiler import vectorised
 
-__all__ = ["Terms", "interval_terms", "terms", "tile_moments"]
+__all__ = ["Terms", "interval_terms", "term_slopes", "terms", "tile_moments"]
 
 # Numba's disk cache is renewed when this file changes, and only then: functions that call each
 # other stay in this file.
@@ -350,15 +350,15 @@ def _solve_term(room, size, scores, b, a):
 
 
 @vectorised
-def _weigh(room, own, weight, u, b, a):
-    """Write the derivative by each pair's covariance to the second row of ``work``."""
-    at, rank = 0, 1.0 - u * u
+def _weigh(room, own, square, mixed, b, a):
+    """Write weights of pairs, square b b' + mixed (a b' + b a'), to the second row of ``work``."""
+    at = 0
     for high in range(own[0] + 1):
         for low in range(high + 1):
             for h in range(room.starts[high], room.starts[high + 1]):
                 start = room.starts[low]
                 count = (h if high == low else room.starts[low + 1]) - start
-                by_b, by_a = weight * (rank * b[h] - u * a[h]), -weight * u * b[h]
+                by_b, by_a = square * b[h] + mixed * a[h], mixed * b[h]
                 out, b_row, a_row = room.work[1, at:], b[start:], a[start:]
                 for j in range(count):
                     out[j] = by_b * b_row[j] + by_a * a_row[j]
@@ -527,8 +527,89 @@ def terms(which, inputs, sites, offsets, w, extra, state, gradient, each, alpha,
         alpha[i] += weight * u * b[m]
         precision[i] += weight * b[m] * b[m]
         if gradient:
-            _weigh(room, own, weight, u, b, a)
+            _weigh(room, own, weight * (1.0 - u * u), -weight * u, b, a)
             _contract(room, state, own, shared, by)
+    return jittered, -1
+
+
+@vectorised
+def term_slopes(
+    which,
+    inputs,
+    sites,
+    offsets,
+    w,
+    extra,
+    moves,
+    state,
+    by,
+    flat,
+    each,
+    alpha,
+    by_mean,
+    by_variance,
+    by_score,
+):
+    r"""Evaluate terms, and how the mean and the variance of each move with the covariance.
+
+    Parameters
+    ----------
+    which, inputs, sites, offsets, w, extra, state
+        As in :func:`terms`.
+    moves : ndarray (n, p)
+        Derivatives of the scores by parameters of the marginals.
+    by : Contraction
+        Views of ``flat``, where one term is worked on.
+    flat : ndarray (s,)
+    each : ndarray (r, 2)
+        Filled: u and :math:`\log v` of each term.
+    alpha : ndarray (n,)
+        As in :func:`terms`.
+    by_mean, by_variance : ndarray (r, s)
+        Filled: derivatives by the state of :math:`\mu / \sqrt v` at fixed v, and of
+        :math:`\tfrac12 \log v`.
+    by_score : ndarray (r, p)
+        Filled: derivatives of u by the parameters of the marginals.
+
+    Returns
+    -------
+    int, int
+        As in :func:`terms`.
+    """
+    most = which.neighbours.shape[1]
+    room = _room(most, inputs, state)
+    scores, b, a = np.empty(most + 1), np.empty(most + 1), np.empty(most + 1)
+    n_tasks, columns, jittered = offsets.shape[0] - 1, moves.shape[1], 0
+    for r in range(which.rows.shape[0]):
+        i, m, row, weight = which.rows[r], which.counts[r], which.neighbours[r], which.weights[r]
+        own = _gather_term(room, row, m, i, inputs, sites, offsets, extra)
+        _correlate(room, state, own, True)
+        shared = _share(room, state, own, True) if n_tasks > 1 else 0
+        attempt = _factorise_with_jitter(room, own, m + 1)
+        if attempt < 0:
+            return jittered, r
+        jittered += 1 if attempt > 0 else 0
+        for j in range(m):
+            scores[j] = w[row[j]]
+        scores[m] = w[i]
+        u = _solve_term(room, m + 1, scores, b, a)
+        each[r, 0], each[r, 1] = u, 2.0 * math.log(room.matrix[m, m])
+        for j in range(m):
+            alpha[row[j]] += weight * u * b[j]
+        alpha[i] += weight * u * b[m]
+        for k in range(columns):
+            by_score[r, k] = b[m] * moves[i, k]
+        for j in range(m):
+            for k in range(columns):
+                by_score[r, k] += b[j] * moves[row[j], k]
+        flat[:] = 0.0
+        _weigh(room, own, 0.0, 1.0, b, a)
+        _contract(room, state, own, shared, by)
+        by_mean[r, :] = flat
+        flat[:] = 0.0
+        _weigh(room, own, 1.0, 0.0, b, a)
+        _contract(room, state, own, shared, by)
+        by_variance[r, :] = flat
     return jittered, -1
 
 

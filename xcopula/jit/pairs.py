@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from xcopula.jit.compiler import vectorised
 
-__all__ = ["Contraction", "CovarianceState", "contract", "fill", "interpolate"]
+__all__ = ["Contraction", "CovarianceState", "contract", "fill", "interpolate", "multiply"]
 
 # Numba's disk cache is renewed when this file changes, and only then. So functions that call each
 # other stay in this file, and so do the named tuples: compiled code finds their fields by
@@ -408,5 +408,168 @@ def contract(weights, alpha, targets, target_offsets, inputs, sites, offsets, be
                             state.freedom[g] > 1,
                             pull[g],
                             by.moments,
+                        )
+                head = tail
+
+
+@vectorised
+def _slopes_of_pairs(roots, size, stretch, coefficients, weights, out):
+    """Write weights times the slope of a table by the log distance."""
+    cells = coefficients.shape[0] - 1
+    for b in range(size):
+        position, k, u = _position(roots[b], stretch, cells)
+        _, slope = _value_and_slope(coefficients[k], u)
+        out[b] = 0.25 * weights[b] * position * slope
+
+
+@vectorised
+def _sensitivities_of_pairs(roots, size, stretch, coefficients, weights, out):
+    """Write weights times a cubic table of the derivative by a log length."""
+    cells = coefficients.shape[0] - 1
+    for b in range(size):
+        _, k, u = _position(roots[b], stretch, cells)
+        c = coefficients[k]
+        out[b] = weights[b] * (c[0] + u * (c[1] + u * (c[2] + u * c[3])))
+
+
+@vectorised
+def _scatter(values, block, head, tail, alpha, out):
+    """Add the product of a symmetric matrix, known by some rows below its diagonal, with alpha."""
+    at = 0
+    for a in range(head, tail):
+        count = _length(block, a)
+        columns = slice(block.start, block.start + count)
+        own, scores, target = values[at : at + count], alpha[columns], out[columns]
+        score, total = alpha[a], 0.0
+        for b in range(count):
+            total += own[b] * scores[b]
+            target[b] += own[b] * score
+        out[a] += total
+        at += count
+
+
+@vectorised
+def _scatter_nugget(block, head, tail, sites, alpha, out):
+    """The same for the matrix that is one at common sites."""
+    for a in range(head, tail):
+        count = _length(block, a)
+        columns = slice(block.start, block.start + count)
+        others, scores, target = sites[columns], alpha[columns], out[columns]
+        site, score, total = sites[a], alpha[a], 0.0
+        for b in range(count):
+            if others[b] == site:
+                total += scores[b]
+                target[b] += score
+        out[a] += total
+
+
+@vectorised
+def _scatter_moments(
+    pull, roots, block, head, tail, first, last, whole, alpha, rows, dimension, work
+):
+    """The same for the derivatives by the metric of a group of columns; set ``pull`` to zero."""
+    size, at = 0, 0
+    for a in range(head, tail):
+        count = _length(block, a)
+        weights, own = pull[at : at + count], roots[at : at + count]
+        for b in range(count):
+            squared = own[b] ** 8
+            weights[b] /= squared if squared > 0.0 else 1.0
+        at += count
+    size = at
+    for c in range(first, last):
+        for e in range(first if whole else c, c + 1):
+            at = 0
+            for a in range(head, tail):
+                count = _length(block, a)
+                columns = slice(block.start, block.start + count)
+                x, column = block.points[c, a], block.inputs[c, columns]
+                y, other = block.points[e, a], block.inputs[e, columns]
+                out, weights = work[at : at + count], pull[at : at + count]
+                for b in range(count):
+                    out[b] = weights[b] * (x - column[b]) * (y - other[b])
+                at += count
+            _scatter(work, block, head, tail, alpha, rows[c * dimension + e])
+    for b in range(size):
+        pull[b] = 0.0
+
+
+@vectorised
+def multiply(alpha, inputs, sites, offsets, state, out):
+    r"""Multiply every derivative of a covariance by a vector, in one pass over pairs.
+
+    Parameters
+    ----------
+    alpha : ndarray (n,)
+    inputs, sites, offsets, state
+        As in :func:`fill`, where the targets are the inputs.
+    out : ndarray (s, n)
+        What to add to: for each number of a :class:`Contraction`, field by field, the product of
+        alpha with the derivative of the covariance by it.
+    """
+    groups = state.groups
+    n_groups, n_tasks = groups.shape[0] - 1, offsets.shape[0] - 1
+    n_structures, cells = state.amplitudes.shape[0], state.coefficients.shape[1] - 1
+    nugget = n_structures * n_tasks * n_tasks
+    slope = nugget + n_tasks * n_tasks
+    sensitivity = slope + state.ranges.shape[0]
+    moments = sensitivity + state.ranges.shape[0]
+    dimension, capacity = inputs.shape[0], _capacity(offsets)
+    roots, pull = np.empty((n_groups, capacity)), np.zeros((n_groups, capacity))
+    work = np.empty((2, capacity))
+    for i in range(n_tasks):
+        for j in range(i + 1):
+            block = _Block(inputs, inputs, offsets[j], offsets[j + 1], True)
+            head, end = offsets[i], offsets[i + 1]
+            while head < end:
+                tail, size = _pack(block, head, end, groups, roots)
+                if i != j:
+                    _scatter_nugget(block, head, tail, sites, alpha, out[nugget + i * n_tasks + j])
+                for q in range(n_structures):
+                    amplitude = state.amplitudes[q, i, j]
+                    for g in range(n_groups):
+                        others, values = work[0], work[1]
+                        for b in range(size):
+                            others[b] = 1.0
+                        for h in range(n_groups):
+                            if h != g:
+                                t = state.tables[q, h, i, j]
+                                stretch = _stretch(state.ranges[t], cells)
+                                _multiply(roots[h], size, stretch, state.coefficients[t], others)
+                        t = state.tables[q, g, i, j]
+                        stretch, table = _stretch(state.ranges[t], cells), state.coefficients[t]
+                        if g == 0:
+                            for b in range(size):
+                                values[b] = others[b]
+                            _multiply(roots[0], size, stretch, table, values)
+                            row = (q * n_tasks + i) * n_tasks + j
+                            _scatter(values, block, head, tail, alpha, out[row])
+                        for b in range(size):
+                            others[b] *= amplitude
+                        _slopes_of_pairs(roots[g], size, stretch, table, others, values)
+                        _scatter(values, block, head, tail, alpha, out[slope + t])
+                        if state.freedom[g] > 0:
+                            for b in range(size):
+                                pull[g, b] -= values[b]
+                        if i != j:
+                            _sensitivities_of_pairs(
+                                roots[g], size, stretch, state.sensitivities[t], others, values
+                            )
+                            _scatter(values, block, head, tail, alpha, out[sensitivity + t])
+                for g in range(n_groups):
+                    if state.freedom[g] > 0:
+                        _scatter_moments(
+                            pull[g],
+                            roots[g],
+                            block,
+                            head,
+                            tail,
+                            groups[g],
+                            groups[g + 1],
+                            state.freedom[g] > 1,
+                            alpha,
+                            out[moments:],
+                            dimension,
+                            work[0],
                         )
                 head = tail

@@ -20,9 +20,11 @@ __all__ = [
     "between",
     "contract_lower",
     "cross",
+    "flat_contraction",
     "floats",
     "ints",
     "lower",
+    "multiply_lower",
     "no_contraction",
     "ready",
     "scaled_inputs",
@@ -284,3 +286,32 @@ def add_signal_contraction(
         ready(state),
         by,
     )
+
+
+def flat_contraction(state: CovarianceState) -> tuple[FloatArray, Contraction]:
+    """Return numbers (s,) that are zero, and derivatives whose arrays are views of them."""
+    parts = no_contraction(state)
+    flat = np.zeros(sum(part.size for part in parts))
+    ends = np.cumsum([part.size for part in parts])
+    views = [
+        flat[end - part.size : end].reshape(part.shape)
+        for part, end in zip(parts, ends, strict=True)
+    ]
+    return flat, Contraction(*views)
+
+
+def multiply_lower(
+    state: CovarianceState,
+    alpha: FloatArray,
+    inputs: FloatArray,
+    sites: IntArray,
+    offsets: IntArray,
+) -> FloatArray:
+    """Multiply the derivatives of the covariance of scaled inputs by numbers (n,).
+
+    Rows (s, n) are in the order of :func:`flat_contraction`. The other arguments are those of
+    :func:`lower`.
+    """
+    out = np.zeros((flat_contraction(state)[0].size, alpha.size))
+    pairs.multiply(floats(alpha), floats(inputs), ints(sites), ints(offsets), ready(state), out)
+    return out

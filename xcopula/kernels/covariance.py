@@ -209,19 +209,30 @@ class Covariance:
 
     def log_prior(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the weak log prior and its gradient."""
-        value, gradient = 0.0, np.zeros(self.size)
-        for name, (mean, sd) in {
+        mean, precision = self._prior
+        score = theta - mean
+        return -0.5 * float(precision @ score**2), -precision * score
+
+    @property
+    def prior_precision(self) -> FloatArray:
+        """Minus the second derivatives (size,) of the log prior."""
+        return self._prior[1]
+
+    @functools.cached_property
+    def _prior(self) -> tuple[FloatArray, FloatArray]:
+        """Means and precisions (size,) of the normal priors."""
+        means, deviations = np.empty(self.size), np.empty(self.size)
+        for name, (mean, deviation) in {
             "length": _LENGTH_PRIOR,
-            "scaling": (0.0, self._metric_deviations),
             "logit": _LOGIT_PRIOR,
             "correlation": _CORRELATION_PRIOR,
             "noise_correlation": _CORRELATION_PRIOR,
         }.items():
             where = self.layout[name][0]
-            score = (theta[where] - mean) / sd
-            value -= 0.5 * float(score @ score)
-            gradient[where] = -score / sd
-        return value, gradient
+            means[where], deviations[where] = mean, deviation
+        where = self.layout["scaling"][0]
+        means[where], deviations[where] = 0.0, self._metric_deviations
+        return means, deviations**-2
 
     @functools.cached_property
     def _metric_deviations(self) -> FloatArray:
@@ -317,6 +328,53 @@ class Covariance:
             where = (q, g) if self.shared else (q, g, [i, j], [j, i])
             index[where] = k
         return index, coefficients, sensitivities, 1.0 / spans
+
+    def slopes(self, theta: FloatArray) -> FloatArray:
+        """Return the matrix (size, s) of :meth:`pullback`, with the derivatives in one row."""
+        shapes = self._contraction_shapes()
+        sizes = [int(np.prod(shape)) for shape in shapes]
+        out = np.zeros((self.size, sum(sizes)))
+        flat = np.zeros(sum(sizes))
+        ends = np.cumsum(sizes)
+        by = Contraction(
+            *(
+                flat[end - size : end].reshape(shape)
+                for shape, size, end in zip(shapes, sizes, ends, strict=True)
+            )
+        )
+        for k in self._contracted():
+            flat[k] = 1.0
+            out[:, k] = self.pullback(theta, by)
+            flat[k] = 0.0
+        return out
+
+    def _contraction_shapes(self) -> list[tuple[int, ...]]:
+        tables, t = len(self._pairs()), self.tasks
+        return [
+            (self.structures, t, t),
+            (t, t),
+            (tables,),
+            (tables,),
+            (self.columns, self.columns),
+        ]
+
+    def _contracted(self) -> list[int]:
+        """List the numbers of a contraction, in one row, that can differ from zero."""
+        t, columns, pairs = self.tasks, self.columns, self._pairs()
+        lower = [i * t + j for i in range(t) for j in range(i + 1)]
+        active = [q * t * t + k for q in range(self.structures) for k in lower]
+        start = self.structures * t * t
+        active += [start + i * t + j for i in range(t) for j in range(i)]
+        start += t * t
+        active += range(start, start + len(pairs))
+        start += len(pairs)
+        active += [start + k for k, (_, _, i, j) in enumerate(pairs) if i != j]
+        start += len(pairs)
+        for group, _, where in self._metrics(np.zeros(self.size)):
+            if group.freedom:
+                rows = range(where.start, where.stop)
+                active += [start + c * columns + e for c in rows for e in rows if e <= c]
+        return active
 
     def pullback(self, theta: FloatArray, by: Contraction) -> FloatArray:
         """Turn derivatives by the state, as the contraction leaves them, into those by theta."""

@@ -85,7 +85,6 @@ def maximise(
     covariates: Array | None = None,
     *,
     limits: Array | None = None,
-    held: slice | None = None,
     iterations: int = 200,
     tolerance: float = 1e-9,
 ) -> M:
@@ -108,8 +107,6 @@ def maximise(
         Rows of a law that varies.
     limits : ndarray (2, n), optional
         Between which numbers each value lies, where some are known as intervals only.
-    held : slice, optional
-        Parameters that stay where they are.
     iterations : int
     tolerance : float
         A step that gains less than this is the last one.
@@ -121,13 +118,13 @@ def maximise(
     """
     table = np.empty((values.size, 0)) if covariates is None else covariates
     law: Marginal = start.at(table)
-    every = _Objective(values, limits=limits, held=held)
+    every = _Objective(values, limits=limits)
     if values.size <= _MANY:
         return start.with_theta(_climb(law, every, iterations, tolerance).theta)
     groups = table[:, 0] if len(start.parts) > 1 else np.zeros(values.size)
     typical = values if limits is None else starting_values(values, limits)
     rows, weights = _choose_rows(groups, _outwardness(law, typical))
-    part = _Objective(values[rows], weights, None if limits is None else limits[:, rows], held)
+    part = _Objective(values[rows], weights, None if limits is None else limits[:, rows])
     near = _climb(start.at(table[rows]), part, iterations, _NEAR)
     widths = np.ptp(near.bounds, axis=1)
     steering, first = part.curvature(near, widths), law.with_theta(near.theta)
@@ -142,13 +139,12 @@ class _Objective:
     """The log likelihood of values plus the log prior, and its derivatives in theta.
 
     Laws are bound to the rows of the values. A value counts as often as its weight says. With
-    limits, some values are known as intervals only. Parameters that are held have no derivatives.
+    limits, some values are known as intervals only.
     """
 
     values: Array
     weights: Array | None = None
     limits: Array | None = None
-    held: slice | None = None
 
     def value(self, law: Marginal) -> float:
         if self.limits is None:
@@ -164,8 +160,6 @@ class _Objective:
         else:
             out = interval_pullback(law, self.values, self.limits, self.weights)
         out = out + law.log_prior()[1]
-        if self.held is not None:
-            out[self.held] = 0.0
         return out
 
     def curvature(self, law: Marginal, widths: Array) -> Array:
@@ -209,9 +203,6 @@ class _Objective:
         for k in range(own, theta.size):
             out[k] = change([k])
             out[:own, k] = out[k, :own]
-        if self.held is not None:
-            out[self.held] = out[:, self.held] = 0.0
-            out[self.held, self.held] = np.eye(theta[self.held].size)
         return np.asarray(0.5 * (out + out.T))
 
 

@@ -23,10 +23,10 @@ import numpy.typing as npt
 from xcopula.arguments import check_integer
 from xcopula.methods.contract import Method
 from xcopula.methods.observed import unexplained
-from xcopula.methods.part import Part, condition_each, total
+from xcopula.methods.part import Part, condition_each, total, total_information
 from xcopula.methods.partition import by_cluster
 from xcopula.process import Moments, Process, Sample, Targets, keep_data, known_data
-from xcopula.solvers import Gaussian, Solver
+from xcopula.solvers import Gaussian, Informed, Solver
 
 __all__ = ["Committee", "Members"]
 
@@ -62,6 +62,7 @@ class Committee(Method):
     blocks: int = 4
 
     name: ClassVar[str] = "bcm"
+    has_information: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "blocks", check_integer("blocks", self.blocks, least=1))
@@ -99,6 +100,12 @@ class Committee(Method):
     ) -> tuple[float, FloatArray]:
         """Return the negative log-likelihood of independent blocks and its gradient."""
         return total(structure.parts, process, theta)
+
+    def information(
+        self, process: Process, sample: Sample, structure: Blocks, theta: FloatArray
+    ) -> Informed:
+        """Return the objective of independent blocks with its information matrix."""
+        return total_information(structure.parts, process, theta)
 
     def condition(
         self, process: Process, sample: Sample, structure: Blocks, theta: FloatArray

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from xcopula.marginals.base import Marginal
 from xcopula.process import Process, Sample, Targets
-from xcopula.solvers import Conditioned, Cost, Solver
+from xcopula.solvers import Conditioned, Cost, Informed, Solver
 
 __all__ = ["Locate", "Method", "is_labelled"]
 
@@ -51,6 +51,7 @@ class Method(ABC):
     pairwise: ClassVar[bool] = False
     polish: bool = True
     informs: ClassVar[bool] = False
+    has_information: ClassVar[bool] = False
     law: ClassVar[str | None] = None
     coupling: ClassVar[str | None] = None
     intervals: ClassVar[bool] = True
@@ -79,6 +80,12 @@ class Method(ABC):
 
         Infinite, with a zero gradient, where a value has no density under its law.
         """
+
+    def information(
+        self, process: Process, sample: Sample, structure: Any, theta: FloatArray
+    ) -> Informed:
+        """Return the objective with its information matrix, where ``has_information`` is set."""
+        raise NotImplementedError(f"{self.name} has no information matrix.")
 
     @abstractmethod
     def condition(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from xcopula.methods.contract import Method
 from xcopula.methods.part import Part
 from xcopula.process import Process, Sample
-from xcopula.solvers import Conditioned, Solver
+from xcopula.solvers import Conditioned, Informed, Solver
 
 __all__ = ["Full"]
 
@@ -30,6 +30,7 @@ class Full(Method):
     """
 
     name: ClassVar[str] = "full"
+    has_information: ClassVar[bool] = True
 
     def prepare(
         self,
@@ -48,6 +49,12 @@ class Full(Method):
     ) -> tuple[float, FloatArray]:
         """Return the negative log-likelihood and its gradient."""
         return structure.objective(process, theta)
+
+    def information(
+        self, process: Process, sample: Sample, structure: Part, theta: FloatArray
+    ) -> Informed:
+        """Return the objective with its information matrix."""
+        return structure.information(process, theta)
 
     def mean_is_cheaper(self, solver: Solver | None, tasks: int, task: int) -> bool:
         """Tell what the solver says of its one model."""

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from xcopula.methods.parallel import in_parallel
 from xcopula.process import Process, Sample
-from xcopula.solvers import Gaussian, Sequential, Solver
+from xcopula.solvers import Gaussian, Informed, Sequential, Solver
 
-__all__ = ["Part", "condition_each", "given_tasks", "total"]
+__all__ = ["Part", "condition_each", "given_tasks", "total", "total_information"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -86,6 +86,18 @@ class Part:
         gradient[index] = by_part
         return value, gradient
 
+    def information(self, process: Process, theta: FloatArray) -> Informed:
+        """Return the objective with the information matrix by all of theta."""
+        sub, index = process.with_tasks(self.tasks)
+        informed = self.solver.information(sub, self.sample, self.structure, theta[index])
+        if sub is process:
+            return informed
+        gradient, matrix = np.zeros(process.size), np.zeros((process.size, process.size))
+        gradient[index] = informed.gradient
+        if informed.information is not None:
+            matrix[np.ix_(index, index)] = informed.information
+        return Informed(informed.value, gradient, matrix)
+
     def condition(self, process: Process, theta: FloatArray) -> Gaussian:
         """Condition it on its observations."""
         sub, index = process.with_tasks(self.tasks)
@@ -108,6 +120,22 @@ def total(parts: Sequence[Part], process: Process, theta: FloatArray) -> tuple[f
         value += part.count * nll
         gradient += part.count * by_theta
     return value, gradient
+
+
+def total_information(parts: Sequence[Part], process: Process, theta: FloatArray) -> Informed:
+    """Add up the objectives of sub-models with their information, each as often as it counts."""
+    counted = [part for part in parts if part.count != 0.0]
+    results = in_parallel(lambda part: part.information(process, theta), [(p,) for p in counted])
+    if not all(np.isfinite(informed.value) for informed in results):
+        return Informed(np.inf, np.zeros(process.size), None)
+    value, gradient = 0.0, np.zeros(process.size)
+    matrix = np.zeros((process.size, process.size))
+    for part, informed in zip(counted, results, strict=True):
+        value += part.count * informed.value
+        gradient += part.count * informed.gradient
+        assert informed.information is not None
+        matrix += part.count * informed.information
+    return Informed(value, gradient, matrix)
 
 
 def condition_each(

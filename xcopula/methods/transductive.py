@@ -26,10 +26,10 @@ from xcopula.methods.combination import WEIGHTS, Combination, calibrate, combine
 from xcopula.methods.contract import Locate, Method, is_labelled
 from xcopula.methods.observed import unexplained, untold
 from xcopula.methods.parallel import in_parallel
-from xcopula.methods.part import Part, condition_each, given_tasks, total
+from xcopula.methods.part import Part, condition_each, given_tasks, total, total_information
 from xcopula.process import NO_SITE, Moments, Process, Sample, Targets, keep_data, known_data
 from xcopula.process.intervals import known_as_intervals
-from xcopula.solvers import Gaussian, Joint, Solver
+from xcopula.solvers import Gaussian, Informed, Joint, Solver
 
 __all__ = ["Combined", "Transductive"]
 
@@ -74,6 +74,7 @@ class Transductive(Method):
     polish: bool = True
 
     name: ClassVar[str] = "transductive"
+    has_information: ClassVar[bool] = True
     likelihood: ClassVar[str] = "composite log-likelihood"
     pairwise: ClassVar[bool] = True
     informs: ClassVar[bool] = True
@@ -137,6 +138,12 @@ class Transductive(Method):
     ) -> tuple[float, FloatArray]:
         """Return the negative composite log-likelihood and its gradient."""
         return total(structure, process, theta)
+
+    def information(
+        self, process: Process, sample: Sample, structure: Parts, theta: FloatArray
+    ) -> Informed:
+        """Return the composite objective with its information matrix."""
+        return total_information(structure, process, theta)
 
     def mean_is_cheaper(self, solver: Solver | None, tasks: int, task: int) -> bool:
         """Tell what the solver says where one sub-model decides: a pair, or the primary alone."""

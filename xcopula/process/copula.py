@@ -19,6 +19,8 @@ from xcopula.process.sample import Sample
 __all__ = ["Process"]
 
 FloatArray = npt.NDArray[np.float64]
+
+_STEP = 1e-6  # of differences, in widths of the bounds
 IntArray = npt.NDArray[np.int64]
 
 
@@ -122,6 +124,20 @@ class Process:
         covariance_theta, marginals = self.split(theta)
         parts = [self.covariance.log_prior(covariance_theta), *(m.log_prior() for m in marginals)]
         return sum(value for value, _ in parts), np.concatenate([g for _, g in parts])
+
+    def prior_information(self, theta: FloatArray) -> FloatArray:
+        """Return minus the second derivatives (size, size) of the log prior, by differences."""
+        steps = _STEP * np.maximum(np.ptp(self.bounds(), axis=1), 1e-12)
+        before = self.log_prior(theta)[1]
+        rows = np.empty((self.size, self.size))
+        size = self.covariance.size
+        rows[:] = 0.0
+        rows[:size, :size] = np.diag(self.covariance.prior_precision)
+        for k in range(size, self.size):
+            point = theta.copy()
+            point[k] += steps[k]
+            rows[k] = (before - self.log_prior(point)[1]) / steps[k]
+        return 0.5 * (rows + rows.T)
 
     def scores(self, theta: FloatArray, sample: Sample) -> FloatArray:
         """Return the normal scores (n,) of a sample; see :func:`typical_scores` of intervals."""

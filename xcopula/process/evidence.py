@@ -30,6 +30,9 @@ __all__ = ["Evidence"]
 
 FloatArray = npt.NDArray[np.float64]
 
+# Of differences of gradients, in widths of the bounds.
+_STEP = 1e-6
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -142,11 +145,18 @@ class Evidence:
 
         Those by the limits of intervals, (2, n), are in ``ends``; else stand-ins tell them.
         """
-        process, covariance = self.process, self.process.covariance
-        gradient, pull = np.empty(process.size), self._pull(alpha)
-        gradient[: covariance.size] = covariance.pullback(self.theta[: covariance.size], by)
+        covariance = self.process.covariance
+        by_covariance = covariance.pullback(self.theta[: covariance.size], by)
+        return np.concatenate([by_covariance, self.by_marginals(alpha, ends)])
+
+    def by_marginals(self, alpha: FloatArray, ends: FloatArray | None = None) -> FloatArray:
+        """Return the part of :meth:`gradient` by parameters of the marginals."""
+        process, pull = self.process, self._pull(alpha)
+        start = process.covariance.size
+        gradient = np.empty(process.size - start)
         bounded = None if self.intervals is None else self._bounded(ends)
-        for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
+        for i, (law, place) in enumerate(zip(self.laws, process.slices, strict=True)):
+            where = slice(place.start - start, place.stop - start)
             task = self.sample.task(i)
             values, own = self.sample.values[task], self.weights
             count = None if own is None else own[task]
@@ -159,6 +169,88 @@ class Evidence:
                     limits, slopes = (part[:, task] for part in bounded)
                     gradient[where] = self._by_law(law, values, pull[task], limits, slopes, count)
         return gradient
+
+    def moves(self) -> FloatArray:
+        """Return the derivatives of the scores (n, p) by parameters of the marginals.
+
+        Those of intervals are zero: their sites are held.
+        """
+        process = self.process
+        start = process.covariance.size
+        out = np.zeros((self.sample.size, process.size - start))
+        for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
+            task = self.sample.task(i)
+            columns = slice(where.start - start, where.stop - start)
+            with np.errstate(invalid="ignore", over="ignore"):
+                out[task, columns] = law.to_normal_gradient(self.sample.values[task])
+        if self.intervals is not None:
+            out[self.intervals.rows] = 0.0
+        return out
+
+    def marginal_curvature(self, alpha: FloatArray, ends: FloatArray | None = None) -> FloatArray:
+        """Return second derivatives (p, p) by parameters of the marginals, alpha held.
+
+        By differences of the gradient: what the product of :meth:`moves` with the precision of the
+        scores leaves out. Parameters of one marginal that affect values of their own, such as those
+        of each month, are moved together.
+        """
+        process = self.process
+        start, size = process.covariance.size, process.size - process.covariance.size
+        out, bounded = np.zeros((size, size)), None
+        if self.intervals is not None:
+            bounded = self._bounded(ends)
+        for i, (law, where) in enumerate(zip(self.laws, process.slices, strict=True)):
+            task = self.sample.task(i)
+            block = out[
+                where.start - start : where.stop - start, where.start - start : where.stop - start
+            ]
+            if block.size:
+                block[:] = self._curvature(law, task, alpha[task], bounded)
+        return out
+
+    def _curvature(
+        self,
+        law: Marginal,
+        task: slice,
+        alpha: FloatArray,
+        bounded: tuple[FloatArray, FloatArray] | None,
+    ) -> FloatArray:
+        """Return the second derivatives by the parameters of one marginal."""
+        values, theta, parts = self.sample.values[task], law.theta, law.parts
+        count = None if self.weights is None else self.weights[task]
+        ends = None if bounded is None else [part[:, task] for part in bounded]
+        numbers = None if ends is None else np.isnan(ends[0][0])
+
+        def gradient(point: FloatArray) -> FloatArray:
+            moved = law.with_theta(point)
+            with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+                scores = moved.to_normal(values)
+                pull = alpha - (scores if count is None else count * scores)
+                if ends is None:
+                    return moved.score_pullback(values, pull) - moved.density_pullback(
+                        values, count
+                    )
+                assert numbers is not None
+                pull = np.where(numbers, pull, 0.0)
+                return self._by_law(moved, values, pull, ends[0], ends[1], count)
+
+        steps = _STEP * np.ptp(law.bounds, axis=1)
+        rows, shared = np.zeros((theta.size, theta.size)), parts[-1].stop
+        before = gradient(theta)
+        for k in range(max(part.stop - part.start for part in parts)):
+            together = [part for part in parts if part.start + k < part.stop]
+            point = theta.copy()
+            for part in together:
+                point[part.start + k] += steps[part.start + k]
+            change = gradient(point) - before
+            for part in together:
+                rows[part.start + k, part] = change[part] / steps[part.start + k]
+        for k in range(shared, theta.size):
+            point = theta.copy()
+            point[k] += steps[k]
+            rows[k] = (gradient(point) - before) / steps[k]
+            rows[:shared, k] = rows[k, :shared]
+        return 0.5 * (rows + rows.T)
 
     def _bounded(self, slopes: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return limits (2, n) of intervals, NaN elsewhere, and the derivatives by their scores."""

@@ -33,6 +33,7 @@ __all__ = [
     "TruncatedNormal",
     "known_as_intervals",
     "settle",
+    "sites_alone",
     "truncate",
     "typical_scores",
     "without_extra",
@@ -248,6 +249,13 @@ class StandIns(NamedTuple):
     def cavity(self, alpha: FloatArray, precision: FloatArray) -> Moments:
         """Return what all other data say, from alpha and the diagonal of Q at their rows."""
         return without_extra(self.scores - alpha / precision, 1.0 / precision, self.extra)
+
+
+def sites_alone(intervals: Intervals) -> StandIns:
+    """Return the normal data in the place of intervals that the marginals alone suggest."""
+    size = intervals.rows.size
+    cavity = Moments(np.zeros(size), np.ones(size))
+    return StandIns.of(cavity, truncate(cavity, intervals.low, intervals.high))
 
 
 def without_extra(mean: FloatArray, variance: FloatArray, extra: FloatArray | None) -> Moments:

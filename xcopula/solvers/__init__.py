@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xcopula.solvers.contract import Conditioned, Gaussian, Joint, LeavesOut, Sequential, Solver
+from xcopula.solvers.contract import (
+    Conditioned,
+    Gaussian,
+    Informed,
+    Joint,
+    LeavesOut,
+    Sequential,
+    Solver,
+)
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.exact import Exact
 from xcopula.solvers.neighbours import Neighbours
@@ -20,6 +28,7 @@ __all__ = [
     "Cost",
     "Exact",
     "Gaussian",
+    "Informed",
     "Joint",
     "LeavesOut",
     "Neighbours",

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers.cost import Cost
-from xcopula.solvers.densities import Densities
 
-__all__ = ["Conditioned", "Gaussian", "Joint", "LeavesOut", "Sequential", "Solver"]
+__all__ = [
+    "Conditioned",
+    "Gaussian",
+    "Informed",
+    "Joint",
+    "LeavesOut",
+    "Sequential",
+    "Solver",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+
+class Informed(NamedTuple):
+    """An objective with second derivatives.
+
+    Attributes
+    ----------
+    value : float
+        The negative log-likelihood.
+    gradient : ndarray (p,)
+    information : ndarray (p, p), optional
+        The average or expected information; None where the value is infinite.
+    """
+
+    value: float
+    gradient: FloatArray
+    information: FloatArray | None
 
 
 class Conditioned(Protocol):
@@ -142,6 +166,11 @@ class Solver(Protocol):
         Infinite, with a zero gradient, where a value has no density under its law.
         """
 
+    def information(
+        self, process: Process, sample: Sample, structure: Any, theta: FloatArray
+    ) -> Informed:
+        """Return the objective with its information matrix, from one pass."""
+
     def condition(
         self, process: Process, sample: Sample, structure: Any, theta: FloatArray
     ) -> Gaussian:
@@ -168,15 +197,7 @@ class Sequential(Solver, Protocol):
     def adapts(self, process: Process) -> bool:
         """Tell whether the structure depends on the length scales."""
 
-    def for_trials(self) -> Self:
-        """Return the solver that judges candidates: by single values, without what refines maps."""
-
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
     ) -> tuple[Sample, Any]:
         """Return a smaller sample with the structure of about so many terms that stand for all."""
-
-    def log_densities(
-        self, process: Process, sample: Sample, structure: Any, theta: FloatArray
-    ) -> Densities:
-        """Return the log density of each term."""

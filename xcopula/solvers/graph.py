@@ -63,15 +63,12 @@ class Graph:
         How many there are.
     weights : ndarray (r,)
         How often each term counts: more than once where it stands for others.
-    clusters : ndarray (r,), int32
-        Which terms were drawn together; -1 for those that stand for themselves.
     """
 
     rows: IntArray
     neighbours: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int32]
     weights: FloatArray
-    clusters: npt.NDArray[np.int32]
 
     @property
     def graph(self) -> Graph:
@@ -147,8 +144,7 @@ def connect(near: Near, most: int, *, given: int, workers: int) -> Graph:
     rank = order(near)
     first = int(near.sample.offsets[given])
     rows = first + tree_of(near.places[first:]).indices.astype(np.int64)
-    none = np.full(rows.size, -1, np.int32)
-    return link(near, rank, rows, np.ones(rows.size), none, most, workers)
+    return link(near, rank, rows, np.ones(rows.size), most, workers)
 
 
 def order(near: Near) -> IntArray:
@@ -185,7 +181,6 @@ def link(
     rank: IntArray,
     rows: IntArray,
     weights: FloatArray,
-    clusters: npt.NDArray[np.int32],
     most: int,
     workers: int,
 ) -> Graph:
@@ -214,7 +209,7 @@ def link(
             neighbours[mine], counts[mine] = _choose_by_gain(*given, workers)
         else:
             neighbours[mine], counts[mine] = choose(*given)
-    return Graph(rows, neighbours, counts, weights, clusters)
+    return Graph(rows, neighbours, counts, weights)
 
 
 def _once(candidates: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

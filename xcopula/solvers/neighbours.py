@@ -30,16 +30,22 @@ from xcopula.process import (
     keep_scores,
     known_data,
 )
+from xcopula.process.intervals import sites_alone
 from xcopula.solvers.batches import batches, batches_of_lists
 from xcopula.solvers.cavities import fill_in
+from xcopula.solvers.contract import Informed
 from xcopula.solvers.cost import Cost
-from xcopula.solvers.densities import Densities
 from xcopula.solvers.graph import Connected, Graph
 from xcopula.solvers.likelihood import evaluate
 from xcopula.solvers.near import Near
 from xcopula.solvers.search import Search, search_of
 from xcopula.solvers.strata import connect_some
-from xcopula.solvers.terms import Evaluated, errors_of, evaluate_terms
+from xcopula.solvers.terms import (
+    Evaluated,
+    errors_of,
+    evaluate_terms,
+    informed_terms,
+)
 from xcopula.solvers.threads import thread_count
 
 __all__ = ["Local", "Neighbours"]
@@ -109,14 +115,6 @@ class Neighbours:
         one = covariance.tasks == 1 and len(covariance.groups) == 1
         return not one or covariance.groups[0].freedom > 0
 
-    def for_trials(self) -> Neighbours:
-        """Return the solver with its own number of observations for predictions, of single cells.
-
-        A larger one makes maps smoother. It would slow every trial of a law, and decide nothing.
-        Values that are left out share no tile.
-        """
-        return replace(self, predict=None, tiles=False)
-
     def subset(
         self, process: Process, theta: FloatArray, sample: Sample, terms: int, given: int = 0
     ) -> tuple[Sample, Graph]:
@@ -145,13 +143,37 @@ class Neighbours:
         value = -float(graph.weights @ found.each)
         return value, evidence.gradient(found.alpha, found.by, found.ends)
 
-    def log_densities(
+    def information(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray
-    ) -> Densities:
-        """Return the log density of each term, given its neighbours."""
-        evidence, graph = Evidence.of(process, sample, theta), structure.graph
-        found = evaluate(evidence, graph, gradient=False)
-        return Densities(found.each, graph.weights, graph.clusters)
+    ) -> Informed:
+        """Return the objective with its expected information, term by term.
+
+        Intervals count as what their marginal alone says of them.
+        """
+        graph, weights = structure.graph, np.zeros(sample.size)
+        weights[graph.rows] = graph.weights
+        evidence = Evidence.of(process, sample, theta, weights)
+        if not evidence.possible:
+            return Informed(*evidence.impossible(), None)
+        known, size = evidence, process.covariance.size
+        if evidence.intervals is not None:
+            known = evidence.with_stand_ins(sites_alone(evidence.intervals))
+        terms = informed_terms(
+            process, sample, graph, theta, known.scores, known.moves(), known.extra
+        )
+        if evidence.intervals is None:
+            densities = evidence.log_densities + 0.5 * evidence.scores**2
+            u, log_variance = terms.each.T
+            each = densities[graph.rows] - 0.5 * (u * u + log_variance)
+            gradient = np.concatenate([terms.gradient, evidence.by_marginals(terms.alpha)])
+            alpha, ends = terms.alpha, None
+        else:
+            likelihood = evaluate(evidence, graph, gradient=True)
+            each, alpha, ends = likelihood.each, likelihood.alpha, likelihood.ends
+            gradient = evidence.gradient(alpha, likelihood.by, ends)
+        matrix = terms.information
+        matrix[size:, size:] += evidence.marginal_curvature(alpha, ends)
+        return Informed(-float(graph.weights @ each), gradient, matrix)
 
     def condition(
         self, process: Process, sample: Sample, structure: Graph | Connected, theta: FloatArray

@@ -23,7 +23,7 @@ from xcopula.process import Process, Sample
 from xcopula.solvers.graph import choose
 from xcopula.solvers.near import WIDER, Near, places, tree_of
 
-__all__ = ["Search", "gaps_around", "search_of"]
+__all__ = ["Search", "search_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -36,9 +36,6 @@ _REACH = 2.5
 # What of the neighbours comes from thinned samples, and how much thinner each is than all. Tasks of
 # fewer values than this are not thinned.
 _FAR, _THINNER, _FEWEST = 0.15, (8, 64), 2000
-# A gap: how far it reaches, in length scales, and how many values it has at most.
-_GAP = 0.5
-_GAP_VALUES = 300
 
 
 @dataclass(frozen=True)
@@ -227,24 +224,6 @@ class Search:
     def _terms(neighbours: npt.NDArray[np.int32], counts: npt.NDArray[np.int32]) -> Terms:
         size = len(counts)
         return Terms(np.arange(size), np.ones(size), np.ascontiguousarray(neighbours), counts)
-
-
-def gaps_around(
-    process: Process, theta: FloatArray, sample: Sample, rows: IntArray
-) -> list[IntArray]:
-    """Return what to leave out around some observations, so that each lies in a gap.
-
-    All that is nearer than half a length scale, but no more than the nearest few hundred.
-    """
-    near = Near.of(process, theta, sample)
-    most = min(_GAP_VALUES + 1, sample.size)
-    distance, index = tree_of(near.places).query(
-        near.places[rows], k=np.arange(1, most + 1), distance_upper_bound=_GAP
-    )
-    return [
-        np.setdiff1d(found[np.isfinite(away)], [row])
-        for row, found, away in zip(rows, index, distance, strict=True)
-    ]
 
 
 def search_of(process: Process, theta: FloatArray, sample: Sample, most: int) -> Search:

@@ -31,8 +31,8 @@ def connect_some(
     along a curve through space: their neighbours are few, and no region is left out.
     """
     rank, sample = order(near), near.sample
-    rows, weights, clusters = _choose(near, rank, terms, given)
-    graph = link(near, rank, rows, weights, clusters, most, workers)
+    rows, weights = _choose(near, rank, terms, given)
+    graph = link(near, rank, rows, weights, most, workers)
     used = np.zeros(sample.size, bool)
     used[rows] = True
     used[graph.neighbours[np.arange(most) < graph.counts[:, None]]] = True
@@ -43,17 +43,14 @@ def connect_some(
         number[graph.neighbours].astype(np.int32),
         graph.counts,
         weights,
-        clusters,
     )
     return sample.take(index), small
 
 
-def _choose(
-    near: Near, rank: IntArray, terms: int, given: int
-) -> tuple[IntArray, FloatArray, npt.NDArray[np.int32]]:
-    """Return rows, weights and clusters of terms that stand for all."""
+def _choose(near: Near, rank: IntArray, terms: int, given: int) -> tuple[IntArray, FloatArray]:
+    """Return rows and weights of a subsample of terms."""
     sample = near.sample
-    parts, drawn = [], 0
+    parts = []
     sizes = sample.sizes[given:]
     for i in range(given, sample.tasks):
         own = np.arange(sample.size)[sample.task(i)]
@@ -62,22 +59,21 @@ def _choose(
         place = rank[own] - own[0]
         values = sample.values[own]
         place[[np.argmin(values), np.argmax(values)]] = -1
-        parts.append(_strata(near.places[own], place, share, own[0], drawn))
-        drawn = max(drawn, int(parts[-1][-1].max()) + 1)
-    rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
-    return rows, weights, clusters
+        parts.append(_strata(near.places[own], place, share, own[0]))
+    rows, weights = map(np.concatenate, zip(*parts, strict=True))
+    return rows, weights
 
 
 def _strata(
-    points: FloatArray, rank: IntArray, terms: int, start: int, number: int
-) -> tuple[IntArray, FloatArray, npt.NDArray[np.int32]]:
-    """Return rows, weights and clusters, numbered from ``number`` on, of one task's terms.
+    points: FloatArray, rank: IntArray, terms: int, start: int
+) -> tuple[IntArray, FloatArray]:
+    """Return rows and weights of one task's terms.
 
     The earliest are all there. Then each level of the order, twice as many as all before it, has a
     share: half of the terms go by the levels' sizes, half are the same for all.
     """
     near = tree_of(points).indices.astype(np.int64)
-    edges = [-1, min(int(_EARLY * terms), len(points))]
+    edges = [-1, min(max(int(_EARLY * terms), 1), len(points))]
     while edges[-1] < len(points):
         edges.append(min(2 * edges[-1], len(points)))
     left, levels = terms - edges[1], len(edges) - 2
@@ -87,21 +83,17 @@ def _strata(
         share = own.size
         if k:
             share = int(0.5 * left * (own.size / (len(points) - edges[1]) + 1.0 / levels))
-        rows, clusters = _draw(own, share, number)
-        weights = np.full(rows.size, own.size / max(rows.size, 1))
-        parts.append((rows + start, weights, clusters))
-        number = max(number, int(clusters.max(initial=-1)) + 1)
-    rows, weights, clusters = map(np.concatenate, zip(*parts, strict=True))
-    return rows, weights, clusters
+        rows = _draw(own, share)
+        parts.append((rows + start, np.full(rows.size, own.size / max(rows.size, 1))))
+    rows, weights = map(np.concatenate, zip(*parts, strict=True))
+    return rows, weights
 
 
-def _draw(own: IntArray, share: int, first: int) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """Return clusters of observations at even steps, numbered from ``first`` on; or all, as -1."""
+def _draw(own: IntArray, share: int) -> IntArray:
+    """Return clusters of observations at even steps, or all where they are no more."""
     count = max(1, share // _CLUSTER)
     if share >= own.size or count * _CLUSTER >= own.size:
-        return own, np.full(own.size, -1, np.int32)
+        return own
     starts = np.linspace(0, own.size, count, endpoint=False).astype(np.int64)
     which = (starts[:, None] + np.arange(_CLUSTER)).ravel()
-    clusters = np.repeat(np.arange(first, first + count, dtype=np.int32), _CLUSTER)
-    inside = which < own.size
-    return own[which[inside]], clusters[inside]
+    return np.asarray(own[which[which < own.size]])

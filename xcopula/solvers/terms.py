@@ -12,21 +12,38 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.jit.neighbours import terms
-from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
+from xcopula.jit.neighbours import term_slopes, terms
+from xcopula.kernels.assembly import (
+    flat_contraction,
+    floats,
+    ints,
+    no_contraction,
+    ready,
+    scaled_inputs,
+)
 from xcopula.kernels.covariance import Contraction
 from xcopula.process import Process, Sample
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.threads import in_threads, thread_count
 
-__all__ = ["Evaluated", "errors_of", "evaluate_terms", "pieces", "report", "singular", "total"]
+__all__ = [
+    "Evaluated",
+    "InformedTerms",
+    "errors_of",
+    "evaluate_terms",
+    "informed_terms",
+    "pieces",
+    "report",
+    "singular",
+    "total",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
 _log = logging.getLogger("xcopula")
 
-# Terms that are worth a thread.
-_FEWEST = 2000
+# Terms that are worth a thread, and those whose derivatives are held at a time.
+_FEWEST, _BATCH = 2000, 1024
 
 
 class Evaluated(NamedTuple):
@@ -37,6 +54,15 @@ class Evaluated(NamedTuple):
     precision: FloatArray  # (n,): the diagonal of Q
     by: Contraction
     jittered: int
+
+
+class InformedTerms(NamedTuple):
+    """An evaluation of terms with their information."""
+
+    each: FloatArray  # (r, 2): u and log v
+    alpha: FloatArray  # (n,): Q w
+    gradient: FloatArray  # (c,): by the parameters of the covariance
+    information: FloatArray  # (p, p)
 
 
 def evaluate_terms(
@@ -88,6 +114,76 @@ def evaluate_terms(
         functools.reduce(np.add, precisions),
         total(contractions),
         sum(jittered),
+    )
+
+
+def informed_terms(
+    process: Process,
+    sample: Sample,
+    graph: Graph,
+    theta: FloatArray,
+    scores: FloatArray,
+    moves: FloatArray,
+    extra: FloatArray | None = None,
+) -> InformedTerms:
+    r"""Evaluate the terms of a graph with their expected information, some in each thread.
+
+    A term with mean :math:`\mu` and variance v of what is asked for adds
+    :math:`\partial\mu\,\partial\mu' / v + \tfrac12 \partial\log v\,\partial\log v'`; parameters of
+    the marginals, whose derivatives of the scores are ``moves`` (n, p), move the score itself.
+    """
+    covariance = process.covariance
+    size = covariance.size
+    state = ready(process.state(theta))
+    slopes = covariance.slopes(theta[:size])
+    inputs = scaled_inputs(sample.inputs, state)
+    sites, offsets = ints(sample.sites), ints(sample.offsets)
+    w, errors, moves = floats(scores), errors_of(sample, extra), floats(moves)
+    each = np.empty((graph.rows.size, 2))
+
+    def run(part: slice) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+        flat, by = flat_contraction(state)
+        alpha, gradient = np.zeros(sample.size), np.zeros(size)
+        matrix, total_jittered = np.zeros((process.size, process.size)), 0
+        for start in range(part.start, part.stop, _BATCH):
+            batch = slice(start, min(start + _BATCH, part.stop))
+            count = batch.stop - batch.start
+            by_mean, by_variance = np.empty((2, count, flat.size))
+            by_score = np.empty((count, moves.shape[1]))
+            jittered, failed = term_slopes(
+                graph.terms(batch),
+                inputs,
+                sites,
+                offsets,
+                w,
+                errors,
+                moves,
+                state,
+                by,
+                flat,
+                each[batch],
+                alpha,
+                by_mean,
+                by_variance,
+                by_score,
+            )
+            if failed >= 0:
+                raise singular(process, theta, graph)
+            total_jittered += jittered
+            u, weights = each[batch, 0], graph.weights[batch]
+            means, spreads = by_mean @ slopes.T, by_variance @ slopes.T
+            gradient += (weights * (1.0 - u * u)) @ spreads - (weights * u) @ means
+            root = np.sqrt(weights)[:, None]
+            rows, spreads = root * np.hstack([-means, by_score]), root * spreads
+            matrix += rows.T @ rows
+            matrix[:size, :size] += 2.0 * spreads.T @ spreads
+        return alpha, gradient, matrix, total_jittered
+
+    results = in_threads(run, pieces(graph.rows.size))
+    alphas, gradients, matrices, jittered = zip(*results, strict=True)
+    report(sum(jittered), graph)
+    return InformedTerms(
+        each, *(functools.reduce(np.add, part) for part in (alphas, gradients, matrices))
     )
 
 

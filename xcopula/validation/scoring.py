@@ -11,6 +11,8 @@ import numpy.typing as npt
 from xcopula.fitting.defaults import fit_within
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal
+from xcopula.marginals.censored import Censored
+from xcopula.marginals.truncation import Truncated
 from xcopula.marginals.varying import innermost
 from xcopula.model import CopulaModel
 from xcopula.process import Moments, Predictive, scores_of
@@ -91,10 +93,11 @@ def climatology(
     """
     seen, fitted = model.observations, model.marginals[0]
     law = fit_within(
-        _family(fitted) if spec is None else spec,
+        # An instance only says where the fit of the model started.
+        _family(fitted) if spec is None or isinstance(spec, Marginal) else spec,
         seen.sample.select([0]),
         seen.variables[0].labels,
-        None if fitted.support == (-np.inf, np.inf) else fitted.support,
+        fitted.support if isinstance(fitted, Truncated | Censored) else None,
     )
     unknown = Moments(np.zeros(withheld.values.size), np.ones(withheld.values.size))
     predicted = Predictive.of(unknown, law.at(withheld.covariates(seen)))
