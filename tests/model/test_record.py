@@ -14,7 +14,6 @@ import reference
 import xarray as xr
 from conftest import METHODS
 from scipy.special import expit, logit, ndtr, ndtri
-from xcopula.model.candidates import Candidate
 
 import xcopula
 from xcopula.errors import MarginalWarning
