@@ -68,7 +68,7 @@ def prediction_ratio(cells: int, repeats: int) -> None:
     """Compare mean and variance at many cells with the solve they need, and the mean alone."""
     data = xcopula.datasets.jura(hide="Cd")
     model = data.mtcopula.fit(
-        "Cd", ["Ni", "Zn"], method="full", kernels="matern32", marginals="lognormal", restarts=0
+        "Cd", ["Ni", "Zn"], method="full", kernels="matern32", marginals="lognormal"
     )
     conditioned = model.conditioned
     targets = Targets.nowhere(np.random.default_rng(0).random((2, cells)) - 0.5)
@@ -100,7 +100,7 @@ def prediction_ratio(cells: int, repeats: int) -> None:
 def fit_time() -> None:
     """Time the default choices of Jura Cd, full and transductive, with everything compiled."""
     data = xcopula.datasets.jura(hide="Cd")
-    data.mtcopula.fit("Cd", ["Ni"], kernels="matern32", marginals="lognormal", restarts=0)
+    data.mtcopula.fit("Cd", ["Ni"], kernels="matern32", marginals="lognormal")
     for method in ("full", "transductive"):
         began = time.perf_counter()
         data.mtcopula.fit("Cd", ["Ni", "Zn"], method=method)

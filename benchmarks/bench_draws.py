@@ -31,7 +31,7 @@ from xcopula.process import paths
 from xcopula.process.paths import Prior, site_keys
 
 KM = {"units": "km"}
-GIVEN = {"marginals": "normal", "kernels": "matern32", "restarts": 0, "uncertainty": "plugin"}
+GIVEN = {"marginals": "normal", "kernels": "matern32", "uncertainty": "plugin"}
 
 # What GSTools does: simple kriging with the same covariance, then draws of as many waves.
 SCRIPT = """

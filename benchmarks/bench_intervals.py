@@ -27,6 +27,7 @@ from xcopula.fitting.stages import minimise_in_stages
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.covariance import InputGroup
 from xcopula.marginals import LogNormal
+from xcopula.methods.part import Part
 from xcopula.process import Sample
 from xcopula.solvers import Exact, Neighbours, Solver
 
@@ -86,7 +87,9 @@ def fit(sample: Sample, solver: Solver) -> Fitted:
     process = alone.process(resolve_kernel("matern32"), LogNormal.fit(sample.values))
     began = time.process_time()
     staged = minimise_in_stages(
-        lambda theta, terms: alone.objective(process, alone.part(process, theta, terms)),
+        lambda theta, terms: alone.objective(
+            process, Part.of(solver, process, theta, sample, terms=terms)
+        ),
         [process.join(start) for start in starting_points(process.covariance)],
         process.bounds(),
         terms=some_terms(solver, sample, _TERMS),

@@ -18,13 +18,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import xarray as xr
-from xcopula.fitting.selection import Choice, kernels_to_try, laws_to_try
 
 from xcopula.fitting.alone import Alone
+from xcopula.fitting.defaults import start_marginal
 from xcopula.fitting.directions import input_groups
+from xcopula.fitting.select import select
+from xcopula.kernels import KERNELS
 from xcopula.labels.observations import observe
 from xcopula.labels.sites import find_sites
 from xcopula.marginals import MARGINALS, Marginal, by, regress
+from xcopula.process import Sample
 from xcopula.solvers import Exact
 
 MONTHS = 12
@@ -109,32 +112,35 @@ def reading(size: int) -> None:
         "stations x days": (("time", "station"), stations),
         "scattered": (("point",), plane),
     }
-    header("reading", ["observe", "find sites", "step one"])
+    header("reading", ["observe", "find sites", "select"])
     for label, (dims, coords) in shapes.items():
         empty = xr.Dataset(coords=coords)
         shape = [empty.sizes[d] for d in dims]
         data = empty.assign({v: (dims, rng.lognormal(size=shape)) for v in "abc"})
         seen = observe(data, list("abc"))
         positions = np.split(seen.positions, seen.sample.offsets[1:-1])
-        alone = Alone(seen.sample.select([0]), input_groups(seen), 1, Exact())
-        # A fit looks at some values of a large variable only; the laws look at all of them.
-        some = np.arange(0, alone.sample.size, max(1, alone.sample.size // 300))
+        sample = seen.sample.select([0])
+        # The covariance is fitted to a part of a large variable, marginals start from all of it.
+        part = sample.take(np.arange(0, sample.size, max(1, sample.size // 300)))
+        alone = Alone(part, input_groups(seen), 1, Exact())
         row(
             label,
             {
                 "observe": lambda data=data: observe(data, list("abc")),
                 "find sites": lambda seen=seen, p=positions: find_sites(seen.coordinates, p),
-                "step one": lambda alone=alone, some=some: step_one(alone, some),
+                "select": lambda alone=alone, sample=sample: selection(alone, sample),
             },
         )
 
 
-def step_one(alone: Alone, some: np.ndarray) -> None:
-    """Try all laws and kernels on some values."""
-    choice = Choice(alone, kernels_to_try(None), laws_to_try(None), rows=some)
-    first = choice.try_law(0)
-    laws = [first, *(choice.try_law(k, first) for k in range(1, len(choice.laws)))]
-    choice.ranked([*laws, *(choice.try_kernel(k, laws) for k in range(1, len(choice.kernels)))])
+def selection(alone: Alone, sample: Sample) -> None:
+    """Compare all marginals and kernels."""
+    select(
+        alone,
+        list(KERNELS.values()),
+        list(MARGINALS.values()),
+        lambda law: start_marginal(law, sample, {}, None, "a"),
+    )
 
 
 # Each takes the number of values and prints a table.

@@ -110,9 +110,9 @@ def _conditioned(solver: Neighbours, process: Process, theta: np.ndarray, sample
 FITS = {
     "3 variables, laws and kernels given": (100_000, 3, GIVEN),
     "3 variables, full": (100_000, 3, {**GIVEN, "method": "full"}),
-    "3 variables, all chosen": (100_000, 3, {}),
+    "3 variables, defaults": (100_000, 3, {}),
     "1 variable, laws and kernels given": (1_000_000, 1, GIVEN),
-    "1 variable, all chosen": (1_000_000, 1, {}),
+    "1 variable, defaults": (1_000_000, 1, {}),
 }
 
 

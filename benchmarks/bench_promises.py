@@ -54,7 +54,7 @@ def blas(data: xr.Dataset, target: xr.Dataset) -> float:
                 ["Ni"],
                 method="full",
                 marginals="lognormal",
-                **OPTIONS | {"restarts": 0},
+                **OPTIONS,
             )
             found.append(latent(model, target))
     return largest(*found)
@@ -292,7 +292,7 @@ def main(quick: bool, only: list[str]) -> None:
         figures = found if isinstance(found, tuple) else (found,)
         print(f"{name:55}  {', '.join(f'{figure:.1e}' for figure in figures)}", flush=True)
     if "units" in only:
-        laws = ["normal"] if quick else [*xcopula.marginals.MARGINALS, "auto"]
+        laws = ["normal"] if quick else [*xcopula.marginals.MARGINALS, "select"]
         for name, figure in units(data, grid, laws):
             print(f"{name:55}  {figure}", flush=True)
 

@@ -52,9 +52,7 @@ def fit(data: xr.Dataset, method: str = "transductive") -> CopulaModel:
     """Fit with settings that leave nothing to choose."""
     laws = {str(n): "lognormal" if n == "primary" else "normal" for n in data.data_vars}
     names = [n for n in laws if n != "primary"]
-    return xcopula.fit(
-        data, "primary", names, method=method, marginals=laws, kernels="matern32", restarts=0
-    )
+    return xcopula.fit(data, "primary", names, method=method, marginals=laws, kernels="matern32")
 
 
 def grid(rows: int, columns: int) -> xr.Dataset:

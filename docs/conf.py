@@ -24,7 +24,6 @@ numpydoc_show_class_members = False
 autodoc_typehints = "none"
 exclude_patterns = [
     "data",
-    "choices/*.md",
     "colorado/*.md",
     "large/*.md",
     "report/*.md",

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
     samples = xcopula.datasets.jura(hide="Cd").isel(
         site=slice(None, None, 6 if options.quick else 2)
     )
-    model = xcopula.fit(samples, "Cd", "Ni", marginals="lognormal", kernels="matern32", restarts=0)
+    model = xcopula.fit(samples, "Cd", "Ni", marginals="lognormal", kernels="matern32")
     grid = make_grid(samples, options.side)
     prediction = model.predict(grid, chunks=options.chunk)
     print(

@@ -2,7 +2,7 @@
 
 Run as ``python examples/directions.py``; it takes some seconds. The truth is drawn on a grid, with
 ranges four times as long along N 52 E as across, and known at 80 sites. One model has the same
-range in all directions, the other finds the direction.
+range in all directions, the other is anisotropic.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def sample(truth: xr.Dataset, count: int, seed: int = 1) -> xr.Dataset:
 def compare(
     panels: Mapping[str, xr.DataArray], sites: xr.Dataset, model: xcopula.CopulaModel
 ) -> Figure:
-    """Draw fields side by side in the same colours, and the ranges that were found."""
+    """Draw fields side by side in the same colours, and the fitted ranges."""
     figure = Figure(figsize=(3.6 * len(panels), 3.7), layout="compressed")
     axes = figure.subplots(1, len(panels), sharey=True)
     top = float(panels["truth"].quantile(0.98))
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = {"marginals": "lognormal", "kernels": "matern32"}
     grid = truth.drop_vars("dust")
     panels = {"truth": truth["dust"]}
-    for title, anisotropy in (("one range", False), ("directions found", "auto")):
+    for title, anisotropy in (("isotropic", False), ("anisotropic", True)):
         model = sites.mtcopula.fit("dust", anisotropy=anisotropy, **options)
         panels[title] = model.predict(grid, 0.5)["dust"].squeeze(drop=True)
         error = float(np.abs(panels[title] - truth["dust"]).mean())

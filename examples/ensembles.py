@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     samples, grid = xcopula.datasets.jura(hide="Cd"), xcopula.datasets.jura_grid()
     if given.quick:
         samples, grid = samples[["Cd", "Ni"]], grid.isel(x=slice(30, 60), y=slice(40, 70))
-        model = samples.mtcopula.fit("Cd", marginals="lognormal", kernels="matern32", restarts=0)
+        model = samples.mtcopula.fit("Cd", marginals="lognormal", kernels="matern32")
     else:
         model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], marginals=LAWS, kernels="matern32")
     count = 10 if given.quick else 200

@@ -58,7 +58,7 @@ def read_table(path: Path) -> xr.Dataset:
 
 def fit(samples: xr.Dataset, treatment: str, *, quick: bool) -> CopulaModel:
     """Fit cadmium, with the cells below a limit treated in one of three ways."""
-    options = {"kernels": "matern12", "marginals": "lognormal", "restarts": 0} if quick else {}
+    options = {"kernels": "matern12", "marginals": "lognormal"} if quick else {}
     below = samples["Cd_below"]
     if treatment == AS_INTERVALS:
         options["censored"] = {"Cd": "Cd_below"}

@@ -2,8 +2,8 @@
 
 Run as ``python examples/panel.py``; it takes some seconds. The mean daily maximum temperature of
 1985 at 60 stations in Colorado, month by month. Four stations are withheld with all their months.
-The law varies with elevation. Two nested structures tell the course of the year, which is alike
-everywhere, from the weather of a month.
+The marginal varies with elevation. Of the two structures that a model of space and time has, one is
+the course of the year, which is alike everywhere, and one the weather of a month.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -60,14 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     given.output.mkdir(parents=True, exist_ok=True)
     training, withheld = read_year(1985, 14 if given.quick else 60)
-    options: dict[str, Any] = {"restarts": 0} if given.quick else {}
-    model = training.mtcopula.fit(
-        "tmax",
-        marginals=regress("normal", on="elevation"),
-        kernels="matern32",
-        structures=2,
-        **options,
-    )
+    model = training.mtcopula.fit("tmax", marginals=regress(on="elevation"))
     print(model.summary())
     found = model.predict(withheld, [0.05, 0.5, 0.95])["tmax"]
     error = np.abs(found.sel(quantile=0.5) - withheld["tmax"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LIMIT = 0.8  # mg/kg of cadmium, above which soil counts as polluted
 # Given laws and kernels make a fit quick, and worse.
-QUICK: dict[str, Any] = {"kernels": "matern32", "coupling": "icm", "structures": 1, "restarts": 0}
+QUICK: dict[str, Any] = {"kernels": "matern32", "coupling": "icm", "structures": 1}
 
 
 def of_jura(options: dict[str, Any], *, quick: bool) -> Iterator[tuple[str, Figure]]:

@@ -23,12 +23,10 @@ import xcopula
 
 METALS = ("Co", "Ni", "Zn", "Cd")
 FIVE, FIRST = 5, 40
-# With 40 values little is left to choose: each choice would cost coverage.
 GIVEN: dict[str, Any] = {
     "marginals": "gamma",
     "kernels": "matern12",
     "anisotropy": False,
-    "restarts": 0,
     "uncertainty": "plugin",
 }
 MAPPED, LIMIT = "Ni", 25.0  # of the picture

@@ -33,7 +33,7 @@ RANGES = {6.0: 0.4, 50.0: 0.55}  # km: share of the variance; the rest is nugget
 CLOUDS = 0.3
 EDGES = (1, 2, 4, 8, 16, np.inf)  # km from the nearest cell that was seen
 LEVELS = (np.arange(40) + 0.5) / 40
-STRUCTURES = (1, "auto")
+STRUCTURES = (1, 2)
 
 
 def simulate(rng: np.random.Generator, shape: tuple[int, int], length: float) -> np.ndarray:

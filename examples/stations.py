@@ -69,8 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options: dict[str, Any] = {}
     if given.quick:
         stations, grid = stations.thin(station=4), grid.thin(lat=8, lon=8)
-        options = {"kernels": "matern12", "restarts": 0}
-    laws = {"places alone": "gamma", "with elevation": regress("gamma", on="elevation")}
+        options = {"anisotropy": False}
+    laws = {"places alone": "flexible", "with elevation": regress(on="elevation")}
     models = {}
     for title, law in laws.items():
         found = xcopula.cross_validate(stations, "ppt", marginals=law, refit=False, **options)

@@ -17,20 +17,19 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
     [
         ("bench_promises.py", [], "any chunks of a grid"),
         ("bench_units.py", [], "a secondary alone rescaled"),
-        ("bench_calibration.py", [], "laws and kernels chosen"),
+        ("bench_calibration.py", [], "defaults"),
         ("bench_million.py", ["reading"], "stations x days"),
         ("bench_neighbours.py", ["effects"], "nats lost"),
         ("bench_scale.py", ["cells"], "variables: 3"),
         ("bench_intervals.py", [], "| neighbours | 200 | 30 % below a limit |"),
         ("bench_limits.py", [], "| half the limit | 1 |"),
-        ("bench_defaults.py", ["worlds"], "| directional | "),
         ("bench_draws.py", ["moments"], "| matern12 | lmc | 1 |"),
         ("bench_draws.py", ["peers"], "| 100 | 1,600 |"),
         ("bench_draws.py", ["stream"], "two workers against one"),
     ],
     ids=[
         *("promises", "units", "calibration"),
-        *("million", "effects", "cells", "intervals", "limits", "defaults"),
+        *("million", "effects", "cells", "intervals", "limits"),
         *("draws", "draws of peers", "draws on workers"),
     ],
 )

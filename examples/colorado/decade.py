@@ -98,7 +98,6 @@ def fit_decade(
         marginals=months,
         kernels="matern32",
         structures=1 if quick else STRUCTURES,
-        restarts=0,  # several structures are looked at from two starts already
         **({"solver": "neighbours"} if quick else {}),
     )
 
@@ -115,7 +114,6 @@ def fit_month(
         coords={**SPACE, **(HEIGHT if height else {})},
         marginals=laws,
         kernels="matern32",
-        restarts=0 if quick else 2,
     )
 
 

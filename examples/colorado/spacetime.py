@@ -69,7 +69,6 @@ def run(job: Job) -> list[dict[str, object]]:
         marginals=regress("normal", on="elevation"),
         kernels=job.kernels,
         structures=2,
-        restarts=0 if job.quick else 2,
     )
     lower, median, upper = model.predict(data, [0.05, 0.5, 0.95])["tmax"].values
     truth = data["tmax"].values

@@ -32,13 +32,8 @@ def read_month(month: str) -> xr.Dataset:
 
 def map_month(stations: xr.Dataset, grid: xr.Dataset, **options: object) -> xr.Dataset:
     """Fit the stations and predict on the grid: nothing is computed yet but the fit."""
-    law = regress("auto", on="elevation")
-    model = stations.mtcopula.fit(
-        "ppt",
-        SECONDARIES,
-        marginals={"ppt": law, **dict.fromkeys(SECONDARIES, regress("normal", on="elevation"))},
-        **options,
-    )
+    marginals = regress(on="elevation")
+    model = stations.mtcopula.fit("ppt", SECONDARIES, marginals=marginals, **options)
     print(model.summary())
     posterior = model.posterior(grid, chunks={"lat": 40, "lon": 70})
     lower, upper = posterior.interval(0.9)
@@ -110,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fixed: dict[str, object] = {}
     if options.quick:
         stations, grid = stations.thin(station=4), grid.thin(lat=4, lon=4)
-        fixed = {"kernels": "matern32", "restarts": 0}
+        fixed = {"kernels": "matern32"}
     result = map_month(stations, grid, **fixed).compute()
     write_netcdf(result, options.output / "spring_map.nc", overwrite=True)
     picture = options.output / "spring_map.png"

@@ -109,7 +109,7 @@ def describe_choice(model: CopulaModel) -> dict[str, str]:
     rule = getattr(model.conditioned, "rule", None)
     return {
         "kernels": " ".join(k.name for k in kernels),
-        "laws": " ".join(m.name for m in laws),
+        "laws": " ".join(m.name.split()[0] for m in laws),  # without the support
         "rule": "" if rule is None or len(model.tasks) < 3 else rule.kind,
     }
 
@@ -193,7 +193,6 @@ def warm_up() -> None:
             method=method,
             kernels="matern32",
             marginals="gev",
-            restarts=0,
         )
 
 

@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = read_arguments(__doc__, arguments, trials_option)
     output: Path = options.output
     if options.quick:
-        fixed = {"marginals": "gev", "kernels": "matern52", "restarts": 0}
+        fixed = {"marginals": "gev", "kernels": "matern52"}
         curves, trials = run_trials(2, 101, **fixed)
     else:
         curves, trials = run_trials(options.trials, 501)

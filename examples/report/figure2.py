@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = read_arguments(__doc__, arguments, trials_option)
     output: Path = options.output
     if options.quick:
-        fixed = {"marginals": "normal", "kernels": "matern52", "restarts": 0}
+        fixed = {"marginals": "normal", "kernels": "matern52"}
         curves, rows = predict(101, **fixed), experiment(2, 101, 1, **fixed)
     else:
         curves, rows = predict(501), experiment(options.trials, 2001, 3)

@@ -1,9 +1,9 @@
 """The slump of stiff concrete as it is: 11 of 103 mixes do not slump, 17 do not flow beyond 20 cm.
 
 Run as ``python examples/report/slump_limits.py --data slump_test.data``; it takes some minutes. The
-splits and the options are those of table 3. One model has the report's law, a GEV, for which a
-slump of 0 is a value like others. The other has a gamma law with an atom at zero, and takes a flow
-of 20 cm, the width of the cone, for an upper limit.
+splits and the options are those of table 3. One model has the report's marginal, a GEV, for which a
+slump of 0 is a number as any other. The other has the flexible marginal, censored at zero, and a
+flow of 20 cm, the width of the cone, is an upper limit.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from common import Row, markdown, read_arguments, score
 from table3 import CASES, METHODS, OPTIONS, SECONDARIES, divide, hide, load, near_zero
 
 import xcopula
-from xcopula import zero_inflated
 
-PLAIN, LIMITS = "GEV, zeros as values", "gamma with zeros, flow of 20 a limit"
+PLAIN, LIMITS = "GEV, zeros as values", "flexible, zeros and flow of 20 censored"
 TREATMENTS: dict[str, dict[str, object]] = {
     PLAIN: {"marginals": "gev"},
     LIMITS: {
-        "marginals": {"slump": zero_inflated("gamma"), "flow": "gev", "strength": "gev"},
+        "marginals": {"slump": "flexible", "flow": "gev", "strength": "gev"},
         "censored": {"flow": 20.0},
     },
 }

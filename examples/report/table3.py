@@ -63,7 +63,6 @@ OPTIONS: dict[str, object] = {
     "kernels": "matern32",
     "marginals": "gev",
     "ard": True,
-    "restarts": 0,
 }
 PUBLISHED = {
     "MtGCP": {"rmse": "5.65 ± 2.15", "mae": "4.08 ± 1.47", "fit": "386 ± 150", "each": "180 ± 90"},

@@ -35,7 +35,7 @@ COMPARED = ("full", "transductive")
 PLACES = {"same": "all tasks at the same sites", "own": "each task at its own sites"}
 LENGTH, NUGGET, SHARED = 0.2, 0.2, 0.7
 FROM = 3  # slopes are taken from that many secondaries on
-OPTIONS: dict[str, object] = {"kernels": "matern32", "marginals": "normal", "restarts": 0}
+OPTIONS: dict[str, object] = {"kernels": "matern32", "marginals": "normal"}
 STYLES = {"full": ("#c1440e", "s"), "transductive": ("#31688e", "o")}
 PANELS = {"fit_seconds": "a whole fit", "evaluation_seconds": "likelihood and gradient"}
 

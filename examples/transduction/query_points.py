@@ -171,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     options.output.mkdir(parents=True, exist_ok=True)
     if options.quick:
-        fixed = {"marginals": "normal", "kernels": "matern32", "restarts": 0}
+        fixed = {"marginals": "normal", "kernels": "matern32"}
         rows = experiment(2, 101, 1, **fixed)
     else:
         rows = experiment(options.seeds, options.cells, 3)

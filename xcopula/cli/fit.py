@@ -41,7 +41,7 @@ def fit(
     Examples:
       xcopula fit samples.csv --primary Cd --secondary Ni --secondary Zn -o model.nc
       xcopula fit stations.csv --coords lon --coords lat --coords time \\
-          --primary rain --marginal rain=gamma~elevation -o model.nc
+          --primary rain --marginal rain=~elevation -o model.nc
     """
     check_output(output, overwrite=overwrite)
     asked = Asked.of(config, given)

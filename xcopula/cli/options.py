@@ -226,7 +226,7 @@ def _kernels(given: str) -> Any:
 
 def _anisotropy(given: Sequence[str]) -> Any:
     """Return a word for all groups, or the names of some."""
-    words = {"yes": True, "no": False}
+    words: dict[str, Any] = {"yes": True, "no": False}
     return words[given[0]] if len(given) == 1 and given[0] in words else list(given)
 
 
