@@ -61,6 +61,8 @@ def each(pattern: str, values: list[Any], call: Callable[..., object], *rest: An
     """Add a row for each of some values; ``{}`` stands for the value."""
     for value in values:
         text = f"class {value.__name__}" if isinstance(value, type) else repr(value)
+        if isinstance(value, set):  # its order differs between processes
+            text = f"set {sorted(value)}"
         name = pattern.replace("{}", text if len(text) < 40 else type(value).__name__)
         number = sum(known.partition(" #")[0] == name for known in ROWS)
         row(f"{name} #{number + 1}" if number else name, lambda w, v=value: call(w, v), *rest)

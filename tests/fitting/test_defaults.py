@@ -277,7 +277,7 @@ def test_bad_input_that_has_a_fit(values):
     [
         (np.full(30, 2.0), "'v' is constant: all 30 values are 2"),
         (np.zeros(30), "'v' is constant: all 30 values are 0"),
-        (10.0 ** RNG.uniform(-15.0, 15.0, N), r"'v': \d+ of 60 values have no finite normal score"),
+        (10.0 ** np.random.default_rng(1).uniform(-15.0, 15.0, N), "no finite normal .*lognormal"),
         (1e151 * RNG.gamma(2.0, 1.0, 40), "Rescale its units"),
     ],
 )

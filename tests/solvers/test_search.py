@@ -16,9 +16,8 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Normal
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact, Neighbours, batches
-from xcopula.solvers import search as module
 from xcopula.solvers.near import places
-from xcopula.solvers.search import gaps_around, search_of
+from xcopula.solvers.search import search_of
 
 RNG = np.random.default_rng
 
@@ -342,27 +341,3 @@ def test_thinned_samples_do_not_depend_on_the_order_of_the_data():
         which = search.cells(scaled_inputs(cells, search.near.state), np.full(3, -1), 0)
         found.append(np.sort(order[which.neighbours], axis=1))
     np.testing.assert_array_equal(*found)
-
-
-class TestGaps:
-    @pytest.mark.parametrize("name", ["single", "mixed", "groups"])
-    def test_against_brute_force(self, name):
-        """All that is nearer than half a length scale, of every task, but not the value itself."""
-        search, process, theta, rng = setting(name)
-        near = search.near
-        rows = rng.permutation(near.sample.size)[:25]
-        found = gaps_around(process, theta, near.sample, rows)
-        away = np.linalg.norm(near.places[rows][:, None] - near.places, axis=2)
-        for row, own, others in zip(rows, away, found, strict=True):
-            expected = np.setdiff1d(np.flatnonzero(own < 0.5), [row])
-            assert others.tolist() == expected.tolist()
-        assert max(map(len, found)) > 1
-
-    def test_no_more_than_a_few_hundred(self, monkeypatch):
-        """Where data are dense, a gap is the nearest of them."""
-        monkeypatch.setattr(module, "_GAP_VALUES", 7)
-        monkeypatch.setattr(module, "_GAP", 50.0)
-        search, process, theta, _ = setting()
-        (found,) = gaps_around(process, theta, search.near.sample, np.array([5]))
-        away = np.linalg.norm(search.near.places - search.near.places[5], axis=1)
-        assert found.tolist() == sorted(np.argsort(away)[1:8].tolist())

@@ -93,7 +93,7 @@ def descend(
     theta = np.clip(start, bounds[:, 0], bounds[:, 1])
     value, slope, matrix = function(theta)
     evaluations, radius, small = 1, _RADIUS, 0
-    if not np.isfinite(value) or matrix is None:
+    if not np.isfinite(value) or matrix is None or not np.isfinite(slope).all():
         message = "the likelihood is zero at every point that was tried"
         return Descent(theta, np.inf, None, evaluations, False, message)
     pairs: list[tuple[FloatArray, FloatArray]] = []
@@ -146,7 +146,11 @@ def descend(
 
 
 def _positive(matrix: FloatArray) -> FloatArray:
-    """Return a symmetric matrix with the absolute values of its eigenvalues."""
+    """Return a symmetric matrix with the absolute values of its eigenvalues.
+
+    Where a marginal is far from its values some entries overflow: these count as unknown.
+    """
+    matrix = np.where(np.isfinite(matrix), matrix, 0.0)
     bends, axes = np.linalg.eigh(0.5 * (matrix + matrix.T))
     bends = np.maximum(np.abs(bends), _FLAT * np.abs(bends).max(initial=1e-300))
     return np.asarray((axes * bends) @ axes.T)

@@ -17,7 +17,7 @@ __all__ = ["SinhArcsinh"]
 # Standard deviations of the priors that shrink skewness and log tail weight to the normal law.
 _SD_SKEW, _SD_TAIL = 0.5, 0.25
 # Ends of skewness and log tail weight.
-_SKEW_REACH, _TAIL_REACH = 3.0, 1.2
+_SKEW_REACH, _TAIL_REACH = 3.0, 1.8
 # Half the distance of the quartiles of a normal law.
 _QUARTILE = 0.6744897501960817
 _LOG_2 = float(np.log(2.0))

@@ -81,7 +81,8 @@ class Truncated(Composed):
         """What to do about values at an end, or beyond it."""
         return (
             "State a wider `support`, mask them, or, if they mean 'that much or less' or 'that "
-            "much or more', name the limit with `censored=`."
+            "much or more', name the limit with `censored=`. Positive values over many orders of "
+            "magnitude have marginals='lognormal'."
         )
 
     @classmethod

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from xcopula.errors import MarginalWarning
 from xcopula.marginals import Marginal
+from xcopula.marginals.varying import innermost
 from xcopula.warn import warn_user
 
 if TYPE_CHECKING:
@@ -39,9 +40,19 @@ def warn_of_extreme(name: str, law: Marginal, values: FloatArray, z: FloatArray)
         warn_user(
             f"Under the {law.name} law of {name!r} its value {values[worst]:g} lies "
             f"{z[worst]:+.1f} standard deviations out, which distorts predictions near it. "
-            "Use a law with heavier tails ('gev', 't', 'parzen' or 'auto'), or mask the value.",
+            f"Use a law with heavier tails ({_heavier(law, values)}), or mask the value.",
             MarginalWarning,
         )
+
+
+def _heavier(law: Marginal, values: FloatArray) -> str:
+    """List marginals with heavy tails, but not the one in use."""
+    family = innermost(law).name
+    names = ["flexible", "gev", "t", "parzen"]
+    if values.min() > 0.0:
+        names.insert(1, "lognormal")
+    *first, last = [repr(name) for name in names if name != family]
+    return f"{', '.join(first)} or {last}"
 
 
 def warn_of_laws(model: CopulaModel) -> None:

@@ -234,7 +234,8 @@ class Evidence:
                 pull = np.where(numbers, pull, 0.0)
                 return self._by_law(moved, values, pull, ends[0], ends[1], count)
 
-        steps = _STEP * np.ptp(law.bounds, axis=1)
+        # A step is no less than what rounding leaves of it.
+        steps = np.maximum(_STEP * np.ptp(law.bounds, axis=1), 8.0 * np.spacing(np.abs(theta)))
         rows, shared = np.zeros((theta.size, theta.size)), parts[-1].stop
         before = gradient(theta)
         for k in range(max(part.stop - part.start for part in parts)):
