@@ -219,3 +219,10 @@ class TestAgree:
             k: float(table["aic"].where(table["kernel"] == k).sum()) for k in ("se", "matern12")
         }
         assert kernels == {min(total, key=total.get)}
+
+
+def test_a_shared_kernel_that_one_variable_has(metals):
+    """A coupling that shares kernels takes the one that all variables may have."""
+    kernels = {"Cd": {"se", "matern12"}, "Ni": "matern12"}
+    model = xcopula.fit(metals, "Cd", ["Ni"], coupling="icm", kernels=kernels, anisotropy=False)
+    assert model.parameters["kernel"].values.tolist() == ["matern12", "matern12"]

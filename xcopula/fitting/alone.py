@@ -136,6 +136,8 @@ class Alone:
         Of that fit: hears of iterations.
     rough : bool
         Whether the result is only where another search starts.
+    whole : Sample, optional
+        All values, where ``sample`` is a part of them: marginals must admit all.
     """
 
     sample: Sample
@@ -145,6 +147,7 @@ class Alone:
     ticket: int = 0
     step: Step = UNHEARD
     rough: bool = True
+    whole: Sample | None = None
 
     def process(self, kernel: TaskKernel, marginal: Marginal) -> Process:
         """Return the single-task process of a kernel and a law."""
@@ -181,7 +184,8 @@ class Alone:
             rough=self.rough,
             watch=Watch(self.step),
         )
-        return self._single(kernel, process, fit.optimum)
+        single = self._single(kernel, process, fit.optimum)
+        return single if self.whole is None else with_all_values(single, self.whole, marginal)
 
     @property
     def terms(self) -> int | None:

@@ -165,8 +165,12 @@ class Request:
                 f"{self.method.law} marginals only. Leave it out, or choose another method."
             )
         # Kernels that cannot stand together end a fit here.
-        for k in range(max(len(self.kernel_options(i)) for i in range(len(self.kernels)))):
-            kernels = [options[k % len(options)] for options in self._all_options()]
+        options = [self.kernel_options(i) for i in range(len(self.kernels))]
+        common = [k for k in options[0] if all(k in several for several in options)]
+        if self.coupling != "convolution" and common:
+            options = [tuple(common)] * len(options)
+        for k in range(max(map(len, options))):
+            kernels = [several[k % len(several)] for several in options]
             self.covariance(kernels, (InputGroup(1),), self.structures or _count(kernels))
 
     def kernel_options(self, task: int) -> tuple[TaskKernel, ...]:
@@ -175,9 +179,6 @@ class Request:
         if kernel is None:
             return (default_kernel(self.structures or 1),)
         return kernel.several if isinstance(kernel, Options) else (kernel,)
-
-    def _all_options(self) -> list[tuple[TaskKernel, ...]]:
-        return [self.kernel_options(i) for i in range(len(self.kernels))]
 
     def law_options(self, task: int) -> tuple[Law, ...]:
         """Return the laws that a variable may have: one, unless they are to be selected."""

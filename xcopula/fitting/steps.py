@@ -20,7 +20,6 @@ from xcopula.fitting.alone import (
     length_parameters,
     loss_of,
     some_terms,
-    with_all_values,
 )
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.defaults import (
@@ -140,6 +139,7 @@ def fit_alone(observations: Observations, request: Request, task: int) -> tuple[
             request.solver,
             request.ticket,
             step,
+            whole=sample,
         )
         support = request.support[task] if request.support else None
 
@@ -155,7 +155,6 @@ def fit_alone(observations: Observations, request: Request, task: int) -> tuple[
             singles = (alone.fit(kernels[0], marginal),)
             if request.kernels[task] is None and kernels[0] == ROUGH:
                 singles = _without_noise(alone, singles[0], marginal)
-            singles = tuple(with_all_values(single, sample, marginal) for single in singles)
         return singles
 
 
