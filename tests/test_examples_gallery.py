@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
     [
         ("stations", "stations", {"map.png", "elevation.png"}, "skill against climatology"),
         ("monitors", "gallery", {"monitors.png"}, "Monitors and satellite: mean error"),
-        ("directions", "coordinates", {"directions.png"}, "directions found: mean error"),
+        ("directions", "coordinates", {"directions.png"}, "anisotropic: mean error"),
         ("limits", "limits", {"map.png", "scores.md"}, "below the limit"),
         ("panel", "gallery", {"panel.png"}, "mean error at the withheld stations"),
         ("ensembles", "ensembles", {"draws.png", "areas.png"}, "median at the centre"),
