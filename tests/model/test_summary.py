@@ -19,7 +19,7 @@ class TestDescription:
         assert text == f"<xcopula.CopulaModel>\n{model.summary()}"
         for part in (
             "'metal' with 'proxy'",
-            "method 'full', solver 'exact', coupling 'convolution', 1 structure, correlated nugget",
+            "method 'full', solver 'exact', 1 structure",
             f"log-likelihood {model.log_likelihood:.2f} with {model.theta.size} parameters",
             f"after {model.evaluations} evaluations",
             "100 observations, inputs space(x, y)",

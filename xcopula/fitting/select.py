@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.alone import Alone, Single
+from xcopula.fitting.defaults import ROUGH
 from xcopula.kernels import KERNELS, TaskKernel, resolve_kernel, resolve_kernels
 from xcopula.marginals import MARGINALS, Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
@@ -73,7 +74,9 @@ def kernel_options(spec: Any) -> TaskKernel | Options[TaskKernel] | None:
     if isinstance(spec, str) and spec == "auto":
         return None
     if isinstance(spec, str) and spec == _SELECT:
-        return Options(tuple(KERNELS.values()))
+        # Marginals are compared under the first.
+        others = [kernel for kernel in KERNELS.values() if kernel != ROUGH]
+        return Options((ROUGH, *others))
     if isinstance(spec, set | frozenset):
         return Options(_resolved(spec, resolve_kernel))
     return resolve_kernels(spec)

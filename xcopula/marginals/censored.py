@@ -64,7 +64,8 @@ class Censored(Composed):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The law, and where it is censored."""
-        return f"{self.base.name} censored at {self.lower:g}"
+        comma = "," if "~" in self.base.name else ""
+        return f"{self.base.name}{comma} censored at {self.lower:g}"
 
     @property
     def needs(self) -> str:  # type: ignore[override]

@@ -246,4 +246,5 @@ def _where(lower: float, upper: float) -> str:
 
 def _truncated_name(family: str, lower: float, upper: float) -> str:
     """Name a law that is cut off by the law, and where."""
-    return f"{family} {_where(lower, upper)}"
+    comma = "," if "~" in family else ""  # what is above is not the covariate
+    return f"{family}{comma} {_where(lower, upper)}"

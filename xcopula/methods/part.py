@@ -116,9 +116,11 @@ def total(parts: Sequence[Part], process: Process, theta: FloatArray) -> tuple[f
     if not all(np.isfinite(value) for value, _ in results):
         return np.inf, np.zeros(process.size)
     value, gradient = 0.0, np.zeros(process.size)
-    for part, (nll, by_theta) in zip(counted, results, strict=True):
-        value += part.count * nll
-        gradient += part.count * by_theta
+    # A slope may overflow where a marginal is far from its values: a search meets a wall there.
+    with np.errstate(invalid="ignore"):
+        for part, (nll, by_theta) in zip(counted, results, strict=True):
+            value += part.count * nll
+            gradient += part.count * by_theta
     return value, gradient
 
 
@@ -130,11 +132,12 @@ def total_information(parts: Sequence[Part], process: Process, theta: FloatArray
         return Informed(np.inf, np.zeros(process.size), None)
     value, gradient = 0.0, np.zeros(process.size)
     matrix = np.zeros((process.size, process.size))
-    for part, informed in zip(counted, results, strict=True):
-        value += part.count * informed.value
-        gradient += part.count * informed.gradient
-        assert informed.information is not None
-        matrix += part.count * informed.information
+    with np.errstate(invalid="ignore"):
+        for part, informed in zip(counted, results, strict=True):
+            value += part.count * informed.value
+            gradient += part.count * informed.gradient
+            assert informed.information is not None
+            matrix += part.count * informed.information
     return Informed(value, gradient, matrix)
 
 

@@ -28,7 +28,6 @@ _WIDTH = 88
 
 def summarise(model: CopulaModel) -> str:
     """Describe a model: its data, what it predicts, its parameters, how it was fitted."""
-    covariance = model.process.covariance
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
         + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
@@ -48,9 +47,7 @@ def summarise(model: CopulaModel) -> str:
         *_covariances(model),
         *_correlations(model),
         "",
-        f"  method {model.method.name!r}{_solver(model)}, coupling {covariance.coupling!r}, "
-        f"{covariance.structures} structure{'s' * (covariance.structures > 1)}, "
-        f"{covariance.noise} nugget",
+        f"  method {model.method.name!r}{_solver(model)}, {_structure(model)}",
         *_which_method(model),
         f"  {model.method.likelihood}{' of the fit' if model.since else ''} "
         f"{model.log_likelihood:.2f} "
@@ -61,6 +58,17 @@ def summarise(model: CopulaModel) -> str:
         f"  {model.uncertainty.describe(model.tasks[0])}",
     ]
     return "\n".join(part for line in lines for part in _wrapped(line))
+
+
+def _structure(model: CopulaModel) -> str:
+    """Name the number of structures, and what differs from the default."""
+    covariance = model.process.covariance
+    words = f"{covariance.structures} structure{'s' * (covariance.structures > 1)}"
+    if len(model.tasks) > 1 and covariance.shared:
+        words += f", coupling {covariance.coupling!r}"
+    if len(model.tasks) > 1 and covariance.noise != "correlated":
+        words += f", {covariance.noise} nuggets"
+    return words
 
 
 def _wrapped(line: str) -> list[str]:
@@ -87,9 +95,9 @@ def _left_out(model: CopulaModel) -> list[str]:
     if score.alone is None:
         return [line]
     percent = 100.0 * (score.crps / score.alone - 1.0)
-    line += f", without secondaries {score.alone:.3g} ({percent:+.0f} % by them)"
+    line += f", without secondaries {score.alone:.3g}"
     if score.pays:
-        return [line]
+        return [f"{line} ({percent:+.2g} % by them)"]
     return [line, f"  the secondaries do not pay: fit {primary!r} alone, or choose others"]
 
 
