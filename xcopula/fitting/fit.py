@@ -409,7 +409,9 @@ def _record(
             fitted.theta,
             observations.sample,
             request.method,
+            fitted.optimum.information,
         ),
+        information=fitted.optimum.information,
         alternatives=alternatives,
     )
 

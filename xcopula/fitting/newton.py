@@ -42,7 +42,7 @@ class Descent:
     theta : ndarray
     value : float
     information : ndarray or None
-        At the last step.
+        At theta.
     evaluations : int
     converged : bool
     message : str

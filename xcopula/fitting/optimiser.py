@@ -106,13 +106,14 @@ def each_way(
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where a minimisation ended."""
+    """Where a minimisation ended, with the information matrix there if the search had one."""
 
     theta: FloatArray
     value: float
     converged: bool
     message: str
     evaluations: int
+    information: FloatArray | None = None
 
 
 def minimise(
@@ -174,7 +175,9 @@ def _newton(
         iterations=iterations,
         report=report,
     )
-    return Optimum(end.theta, end.value, end.converged, end.message, end.evaluations)
+    return Optimum(
+        end.theta, end.value, end.converged, end.message, end.evaluations, end.information
+    )
 
 
 def units(bounds: FloatArray) -> FloatArray:

@@ -244,7 +244,7 @@ def fit_pair(observations: Observations, request: Request, agreed: Agreed, task:
             rough=True,
             watch=Watch(step, lambda part, value: best.keep_pair(task, filled(part), value)),
         ).optimum
-    return replace(optimum, theta=filled(optimum.theta))
+    return replace(optimum, theta=filled(optimum.theta), information=None)
 
 
 def fit_together(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from xcopula.fitting.alone import Single, length_parameters, penalised, some_terms
 from xcopula.fitting.interruption import interruptible
-from xcopula.fitting.optimiser import UNWATCHED, Objective, Optimum, Watching, units
+from xcopula.fitting.optimiser import UNWATCHED, Loss, Objective, Optimum, Watching, units
 from xcopula.fitting.request import Request
 from xcopula.fitting.stages import Staged, minimise_in_stages
 from xcopula.fitting.suggestion import suggest
@@ -133,9 +133,13 @@ class Together:
 
     def judge(self, process: Process, optimum: Optimum) -> Fitted:
         """Evaluate the likelihood at given parameters."""
-        theta = optimum.theta
-        value, _ = self._objective(process, self._prepare(process, theta))(theta)
-        return _fitted(process, Staged(replace(optimum, value=value), theta))
+        theta, matrix = optimum.theta, None
+        loss = self._objective(process, self._prepare(process, theta))
+        if loss.informed is None:
+            value, _ = loss(theta)
+        else:
+            value, _, matrix = loss.informed(theta)
+        return _fitted(process, Staged(replace(optimum, value=value, information=matrix), theta))
 
     def _objectives(self, process: Process) -> Callable[[FloatArray, int | None], Objective]:
         """Return what makes the objective of so many terms, or of all, for parameters near theta.
@@ -174,7 +178,7 @@ class Together:
             return process.covariance, theta[: process.covariance.size].tobytes()
         return process.covariance.groups
 
-    def _objective(self, process: Process, structure: Any) -> Objective:
+    def _objective(self, process: Process, structure: Any) -> Loss:
         information = None
         if self.method.has_information and hasattr(self.solver, "information"):
             information = functools.partial(

@@ -25,12 +25,13 @@ def _below(tasks: int) -> tuple[IntArray, IntArray]:
 
 def _factor(a: FloatArray, tasks: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the Cholesky factor, the partial correlations and what is left of each row."""
-    z = np.zeros((tasks, tasks))
-    z[_below(tasks)] = np.tanh(a)
-    left = np.ones((tasks, tasks))
-    left[:, 1:] = np.cumprod(np.sqrt(1.0 - z**2), axis=1)[:, :-1]
+    z = np.zeros((*a.shape[:-1], tasks, tasks))
+    z[..., *_below(tasks)] = np.tanh(a)
+    left = np.ones(z.shape)
+    left[..., 1:] = np.cumprod(np.sqrt(1.0 - z**2), axis=-1)[..., :-1]
     factor = z * left
-    factor.flat[:: tasks + 1] = left.diagonal()
+    diagonal = np.arange(tasks)
+    factor[..., diagonal, diagonal] = left[..., diagonal, diagonal]
     return factor, z, left
 
 
@@ -43,16 +44,18 @@ def correlation(a: FloatArray, tasks: int) -> FloatArray:
 
 
 def correlation_pullback(a: FloatArray, tasks: int, by_matrix: FloatArray) -> FloatArray:
-    """Turn derivatives by the strictly lower entries of the matrix into those by ``a``."""
+    """Turn derivatives by the strictly lower entries of the matrix into those by ``a``.
+
+    Of several matrices, and of several derivatives of each, at once: these stand along first axes.
+    """
     factor, z, left = _factor(a, tasks)
-    lower = np.zeros((tasks, tasks))
-    lower[_below(tasks)] = by_matrix[_below(tasks)]
-    by_factor = (lower + lower.T) @ factor
+    lower = np.tril(by_matrix, -1)
+    by_factor = (lower + np.swapaxes(lower, -1, -2)) @ factor
     # A row's later entries all carry the factor sqrt(1 - z_ik^2): d/da gives -z_ik each.
-    after = np.cumsum((by_factor * factor)[:, ::-1], axis=1)[:, ::-1]
+    after = np.cumsum((by_factor * factor)[..., ::-1], axis=-1)[..., ::-1]
     gradient = (1.0 - z**2) * left * by_factor
-    gradient[:, :-1] -= z[:, :-1] * after[:, 1:]
-    return np.asarray(gradient[_below(tasks)])
+    gradient[..., :-1] -= z[..., :-1] * after[..., 1:]
+    return np.asarray(gradient[..., *_below(tasks)])
 
 
 def parameters_of(matrix: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ the metric of each group (:mod:`xcopula.kernels.metric`), which all tasks and st
 from __future__ import annotations
 
 import functools
+import math
 import itertools
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -332,20 +333,18 @@ class Covariance:
     def slopes(self, theta: FloatArray) -> FloatArray:
         """Return the matrix (size, s) of :meth:`pullback`, with the derivatives in one row."""
         shapes = self._contraction_shapes()
-        sizes = [int(np.prod(shape)) for shape in shapes]
-        out = np.zeros((self.size, sum(sizes)))
-        flat = np.zeros(sum(sizes))
-        ends = np.cumsum(sizes)
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        active = self._contracted()
+        units = np.zeros((len(active), ends[-1]))
+        units[np.arange(len(active)), active] = 1.0
         by = Contraction(
             *(
-                flat[end - size : end].reshape(shape)
-                for shape, size, end in zip(shapes, sizes, ends, strict=True)
+                block.reshape(len(active), *shape)
+                for block, shape in zip(np.split(units, ends[:-1], axis=1), shapes, strict=True)
             )
         )
-        for k in self._contracted():
-            flat[k] = 1.0
-            out[:, k] = self.pullback(theta, by)
-            flat[k] = 0.0
+        out = np.zeros((self.size, ends[-1]))
+        out[:, active] = self.pullback(theta, by).T
         return out
 
     def _contraction_shapes(self) -> list[tuple[int, ...]]:
@@ -377,33 +376,40 @@ class Covariance:
         return active
 
     def pullback(self, theta: FloatArray, by: Contraction) -> FloatArray:
-        """Turn derivatives by the state, as the contraction leaves them, into those by theta."""
-        gradient = np.zeros(self.size)
-        lengths = self.part(gradient, "length")
+        """Turn derivatives by the state, as the contraction leaves them, into those by theta.
+
+        Of several contractions, stacked along a first axis, all at once.
+        """
+        batch = by.slope.shape[:-1]
+        lengths = np.zeros((*batch, *self.layout["length"][1]))
         for k, (q, g, i, j) in enumerate(self._pairs()):
             # Scale invariance: the derivatives by log l_i, log l_j and log r add up to zero.
-            lengths[q, g, i] += by.sensitivity[k]
-            lengths[q, g, j] -= by.slope[k] + by.sensitivity[k]
+            lengths[..., q, g, i] += by.sensitivity[..., k]
+            lengths[..., q, g, j] -= by.slope[..., k] + by.sensitivity[..., k]
         by_metric = [
-            group.pullback(own, by.moments[columns, columns])
-            for group, own, columns in self._metrics(theta)
+            group.pullback(parameters, by.moments[..., columns, columns])
+            for group, parameters, columns in self._metrics(theta)
         ]
-        self.part(gradient, "scaling")[:] = np.concatenate(by_metric)
-
         shares = self._shares(theta)
         root = np.sqrt(shares)
-        correlations = self._correlations(theta)
-        by_matrix = np.concatenate([by.amplitudes, by.nugget[None]])
+        by_matrix = np.concatenate([by.amplitudes, by.nugget[..., None, :, :]], axis=-3)
         by_correlation = by_matrix * root[:, :, None] * root[:, None, :]
-        half = 0.5 * by_correlation * correlations
-        by_log_share = half.sum(axis=1) + half.sum(axis=2)
-        self.part(gradient, "logit")[:] = (by_log_share - shares * by_log_share.sum(axis=0))[:-1]
-        for q in range(self.structures):
-            self.part(gradient, "correlation")[q] = correlation_pullback(
-                self.part(theta, "correlation")[q], self.tasks, by_correlation[q]
-            )
+        half = 0.5 * by_correlation * self._correlations(theta)
+        by_log_share = half.sum(axis=-2) + half.sum(axis=-1)
+        by_logit = by_log_share - shares * by_log_share.sum(axis=-2, keepdims=True)
+        blocks = {
+            "length": lengths,
+            "scaling": np.concatenate(by_metric, axis=-1),
+            "logit": by_logit[..., :-1, :],
+            "correlation": correlation_pullback(
+                self.part(theta, "correlation"), self.tasks, by_correlation[..., :-1, :, :]
+            ),
+        }
         if self.noise == "correlated":
-            self.part(gradient, "noise_correlation")[:] = correlation_pullback(
-                self.part(theta, "noise_correlation"), self.tasks, by_correlation[-1]
+            blocks["noise_correlation"] = correlation_pullback(
+                self.part(theta, "noise_correlation"), self.tasks, by_correlation[..., -1, :, :]
             )
+        gradient = np.zeros((*batch, self.size))
+        for name, block in blocks.items():
+            gradient[..., self.layout[name][0]] = block.reshape(*batch, -1)
         return gradient

@@ -102,20 +102,21 @@ class InputGroup:
 
         ``moments`` (size, size) are sums of :math:`-g \delta\delta' / r^2` over pairs, with g the
         derivative by a log distance and :math:`\delta` a difference of mapped inputs; only what is
-        on and below the diagonal is read, and of ``ard`` only the diagonal.
+        on and below the diagonal is read, and of ``ard`` only the diagonal. Several may be stacked
+        along a first axis.
         """
         if self.ard:
-            return np.diagonal(moments).copy()
+            return np.diagonal(moments, axis1=-2, axis2=-1).copy()
         if not self.directions:
-            return np.empty(0)
+            return np.empty((*moments.shape[:-2], 0))
         count, span = len(self.directions), np.array(self.directions)
-        whole = np.tril(moments) + np.tril(moments, -1).T
+        whole = np.tril(moments) + np.swapaxes(np.tril(moments, -1), -1, -2)
         values, vectors = np.linalg.eigh(_symmetric(parameters, count))
         # expm(S) moves with S by divided differences of exp; between mapped inputs these are sinh.
         half = 0.5 * (values[:, None] - values[None, :])
         inner = _sinhc(half) * (vectors.T @ span @ whole @ span.T @ vectors)
         by_matrix = -0.5 * vectors @ inner @ vectors.T
-        return np.asarray(np.tensordot(_basis(count), by_matrix, 2))
+        return np.asarray(np.einsum("pij,...ij->...p", _basis(count), by_matrix))
 
 
 def _sinhc(x: FloatArray) -> FloatArray:

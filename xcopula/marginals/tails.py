@@ -55,25 +55,31 @@ def log_between(low: npt.ArrayLike, high: npt.ArrayLike) -> Array:
     The difference is that of the tails on their own side of zero. A narrow interval has a series
     about its middle: there the tails agree in most digits.
     """
-    low, high = np.broadcast_arrays(
-        np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    )
-    # by symmetry, the interval with the smaller probabilities
-    with np.errstate(invalid="ignore"):
-        flip = low + high > 0.0
-    a, b = np.where(flip, -high, low), np.where(flip, -low, high)
+    low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    if high.ndim == 0 and high == np.inf:
+        return np.asarray(log_ndtr(-low))
+    if low.ndim == 0 and low == -np.inf:
+        return np.asarray(log_ndtr(high))
     with np.errstate(divide="ignore", invalid="ignore"):
+        # by symmetry, the interval with the smaller probabilities
+        flip = low + high > 0.0
+        a, b = np.where(flip, -high, low), np.where(flip, -low, high)
         upper = log_ndtr(b)
-        out = np.where(a == -np.inf, upper, upper + np.log(-np.expm1(log_ndtr(a) - upper)))
-        half, middle = 0.5 * (b - a), 0.5 * (a + b)
-        narrow = half * (1.0 + np.abs(middle)) < _NARROW
-        h, m = np.where(narrow, half, 0.0) ** 2, np.where(narrow, middle, 0.0) ** 2
-        # 1/2h times the integral of phi(m + t) / phi(m) over |t| < h
-        terms = (m - 1.0) * h / 6.0 + (m * m - 6.0 * m + 3.0) * h * h / 120.0
-        terms += (m**3 - 15.0 * m * m + 45.0 * m - 15.0) * h**3 / 5040.0
-        series = log_phi(middle) + np.log(2.0 * half) + np.log1p(terms)
-    out = np.where(narrow, series, out)
-    return np.where(np.isnan(low) | np.isnan(high), np.nan, np.where(low == high, -np.inf, out))
+        out = np.asarray(upper + np.log(-np.expm1(log_ndtr(a) - upper)))
+        narrow = 0.5 * (b - a) * (1.0 + 0.5 * np.abs(a + b)) < _NARROW
+        if narrow.any():
+            out[narrow] = _log_narrow(a[narrow], b[narrow])
+    return np.where(low == high, -np.inf, out)
+
+
+def _log_narrow(low: Array, high: Array) -> Array:
+    """Evaluate log(Phi(high) - Phi(low)) of narrow intervals."""
+    half, middle = 0.5 * (high - low), 0.5 * (low + high)
+    h, m = half**2, middle**2
+    # 1/2h times the integral of phi(m + t) / phi(m) over |t| < h
+    terms = (m - 1.0) * h / 6.0 + (m * m - 6.0 * m + 3.0) * h * h / 120.0
+    terms += (m**3 - 15.0 * m * m + 45.0 * m - 15.0) * h**3 / 5040.0
+    return np.asarray(log_phi(middle) + np.log(2.0 * half) + np.log1p(terms))
 
 
 def stretch(s: Array, shape: float) -> Array:

@@ -109,15 +109,22 @@ class Truncated(Composed):
         """Return the base's scores of both ends, and the log probability between them."""
         # a law that varies has them at each row, a constant one once
         rows = shape[-1:] if self.fields else ()
-        low, high = (self.base.to_normal(np.full(rows, end)) for end in (self.lower, self.upper))
+        low, high = (
+            self.base.to_normal(np.full(rows, end)) if np.isfinite(end) else np.asarray(end)
+            for end in (self.lower, self.upper)
+        )
         return low, high, log_between(low, high)
 
     def to_normal(self, y: npt.ArrayLike) -> Array:
         """Map values to normal scores."""
         y = self._inside(y)
-        (low, high, total), own = self._ends(y.shape), self.base.to_normal(y)
-        log_cdf = np.minimum(log_between(low, own) - total, 0.0)
-        return normal_score(log_cdf, np.minimum(log_between(own, high) - total, 0.0))
+        return self._score(self.base.to_normal(y), self._ends(y.shape))
+
+    def _score(self, base: Array, ends: tuple[Array, Array, Array]) -> Array:
+        """Return normal scores, from those of the base law."""
+        low, high, total = ends
+        log_cdf = np.minimum(log_between(low, base) - total, 0.0)
+        return normal_score(log_cdf, np.minimum(log_between(base, high) - total, 0.0))
 
     def from_normal(self, z: npt.ArrayLike) -> Array:
         """Map normal scores to values."""
@@ -173,18 +180,21 @@ class Truncated(Composed):
     def _factors(self, method: str, y: npt.ArrayLike) -> tuple[Array, tuple[Array, Array, Array]]:
         """Return the values, and what the base's derivatives at them and at the ends count."""
         y = np.asarray(y, dtype=np.float64)
-        low, high, total = self._ends(y.shape)
+        low, high, total = ends = self._ends(y.shape)
         by_low, by_high = np.exp(log_phi(low) - total), np.exp(log_phi(high) - total)
         if method == "log_density_gradient":
-            each = (np.ones(y.size), by_low, -by_high)
+            factors = (np.ones(y.size), by_low, -by_high)
         else:
-            z, own = self.to_normal(y), self.base.to_normal(y)
+            base = self.base.to_normal(self._inside(y))
+            z = self._score(base, ends)
             with np.errstate(over="ignore", invalid="ignore"):
-                phi = np.exp(-log_phi(z))
-                own = np.exp(log_phi(own) - total - log_phi(z))
-                below, above = np.exp(log_ndtr(z)) * phi, np.exp(log_ndtr(-z)) * phi
-            each = (own, -above * by_low, -below * by_high)
-        a, b, c = (np.broadcast_to(factor, y.shape) for factor in each)
+                slope = np.exp(log_phi(base) - total - log_phi(z))
+                above, below = (
+                    np.exp(log_ndtr(side) - log_phi(z)) if np.isfinite(end) else 0.0
+                    for side, end in ((-z, self.lower), (z, self.upper))
+                )
+            factors = (slope, -above * by_low, -below * by_high)
+        a, b, c = (np.broadcast_to(factor, y.shape) for factor in factors)
         return y, (a, b, c)
 
     @property

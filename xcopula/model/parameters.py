@@ -1,4 +1,4 @@
-"""The fitted parameters by their natural names, as a Dataset."""
+"""The fitted parameters by their natural names with their standard errors, as a Dataset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.labels.coordinates import CoordinateSystem
+from xcopula.marginals import Marginal
 from xcopula.model.directions import Directions, find_directions
+from xcopula.model.precision import estimate_covariance, standard_errors
 from xcopula.process import Process
 
 __all__ = ["describe_parameters"]
@@ -19,9 +21,74 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def describe_parameters(
-    process: Process, theta: FloatArray, names: tuple[str, ...], system: CoordinateSystem
+    process: Process,
+    theta: FloatArray,
+    information: FloatArray | None,
+    names: tuple[str, ...],
+    system: CoordinateSystem,
 ) -> xr.Dataset:
-    """Return the parameters at theta, length scales in units of the coordinates."""
+    """Return the parameters at theta with their standard errors, in units of the coordinates."""
+    covariance = process.covariance
+    covariance_theta, marginals = process.split(theta)
+    directions = find_directions(process, theta, system)
+    parameters = _parameter_names(marginals)
+    numbers = _numbers(process, theta, system)
+    estimates = estimate_covariance(process, theta, information)
+    errors = standard_errors(
+        process, theta, estimates, lambda point: _numbers(process, point, system)
+    )
+    out = xr.Dataset(
+        {
+            "kernel": ("task", [k.name for k in covariance.kernels]),
+            "marginal": ("task", [m.name for m in marginals]),
+            **{name: (_DIMS[name], value, _ATTRS.get(name, {})) for name, value in numbers.items()},
+            "anisotropy_angle": (
+                "group",
+                [np.nan if d is None else d.angle for d in directions],
+                {"long_name": "direction of the longest range", "units": "degrees"},
+            ),
+            **_principal(directions),
+            "scaling": ("axis", _scaling(process, covariance_theta, system)),
+            **{f"{name}_error": (_DIMS[name], value) for name, value in errors.items()},
+        },
+        coords={
+            "task": list(names),
+            "other": list(names),
+            "group": [g.name for g in system.groups],
+            "length_units": ("group", [g.units for g in system.groups]),
+            "angle_from": ("group", ["" if d is None else d.origin for d in directions]),
+            "structure": np.arange(covariance.structures),
+            "axis": list(system.names),
+            "parameter": parameters,
+        },
+    )
+    out["length_scale"].attrs["units"] = ", ".join(g.units for g in system.groups)
+    for name in errors:
+        out[f"{name}_error"].attrs["long_name"] = f"standard error of {name}"
+    return out
+
+
+_DIMS = {
+    "length_scale": ("structure", "group", "task"),
+    "anisotropy_ratio": ("group",),
+    "variance": ("structure", "task"),
+    "nugget": ("task",),
+    "correlation": ("structure", "task", "other"),
+    "nugget_correlation": ("task", "other"),
+    "marginal_parameter": ("task", "parameter"),
+}
+_ATTRS = {"anisotropy_ratio": {"long_name": "longest range over the shortest"}}
+
+
+def _parameter_names(marginals: Sequence[Marginal]) -> list[str]:
+    """Return the names of the parameters of all marginals."""
+    return sorted({name for marginal in marginals for name in marginal.parameters})
+
+
+def _numbers(
+    process: Process, theta: FloatArray, system: CoordinateSystem
+) -> dict[str, FloatArray]:
+    """Return the parameters that have standard errors, as arrays."""
     covariance = process.covariance
     covariance_theta, marginals = process.split(theta)
     # With a scale for each column the length is in units of the extent; see `scaling`.
@@ -33,47 +100,18 @@ def describe_parameters(
     shares = np.diagonal(matrices, axis1=1, axis2=2)
     root = np.sqrt(shares)
     correlations = matrices / root[:, :, None] / root[:, None, :]
-    law_names = sorted({k for m in marginals for k in m.parameters})
+    names = _parameter_names(marginals)
+    table = [[m.parameters.get(k, np.nan) for k in names] for m in marginals]
     directions = find_directions(process, theta, system)
-    table = [[m.parameters.get(k, np.nan) for k in law_names] for m in marginals]
-    return xr.Dataset(
-        {
-            "kernel": ("task", [k.name for k in covariance.kernels]),
-            "marginal": ("task", [m.name for m in marginals]),
-            "length_scale": (
-                ("structure", "group", "task"),
-                np.broadcast_to(lengths, (*lengths.shape[:2], covariance.tasks)).copy(),
-                {"units": ", ".join(g.units for g in system.groups)},
-            ),
-            "scaling": ("axis", _scaling(process, covariance_theta, system)),
-            "anisotropy_ratio": (
-                "group",
-                [1.0 if d is None else d.ratio for d in directions],
-                {"long_name": "longest range over the shortest"},
-            ),
-            "anisotropy_angle": (
-                "group",
-                [np.nan if d is None else d.angle for d in directions],
-                {"long_name": "direction of the longest range", "units": "degrees"},
-            ),
-            **_principal(directions),
-            "variance": (("structure", "task"), shares[:-1]),
-            "nugget": ("task", shares[-1]),
-            "correlation": (("structure", "task", "other"), correlations[:-1]),
-            "nugget_correlation": (("task", "other"), correlations[-1]),
-            "marginal_parameter": (("task", "parameter"), np.reshape(table, (-1, len(law_names)))),
-        },
-        coords={
-            "task": list(names),
-            "other": list(names),
-            "group": [g.name for g in system.groups],
-            "length_units": ("group", [g.units for g in system.groups]),
-            "angle_from": ("group", ["" if d is None else d.origin for d in directions]),
-            "structure": np.arange(covariance.structures),
-            "axis": list(system.names),
-            "parameter": law_names,
-        },
-    )
+    return {
+        "length_scale": np.broadcast_to(lengths, (*lengths.shape[:2], covariance.tasks)).copy(),
+        "anisotropy_ratio": np.array([1.0 if d is None else d.ratio for d in directions]),
+        "variance": shares[:-1],
+        "nugget": shares[-1],
+        "correlation": correlations[:-1],
+        "nugget_correlation": correlations[-1],
+        "marginal_parameter": np.reshape(table, (-1, len(names))),
+    }
 
 
 def _scaling(process: Process, theta: FloatArray, system: CoordinateSystem) -> FloatArray:

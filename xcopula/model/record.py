@@ -77,6 +77,10 @@ class CopulaModel(Predicting, Planning):
         Likelihood evaluations of step two.
     uncertainty : Uncertainty
         How parameter uncertainty enters predictions; with other data it is that of the fit.
+    information : ndarray or None
+        Second derivatives (p, p) of minus the log posterior at the end of the fit, by average
+        information; None where the method has none. Its inverse is the covariance of the
+        estimates.
     alternatives : tuple of Alternative
         Marginals and kernels that were compared for each variable alone, if any were.
     since : Since, optional
@@ -94,6 +98,7 @@ class CopulaModel(Predicting, Planning):
     message: str
     evaluations: int
     uncertainty: Uncertainty
+    information: FloatArray | None = None
     alternatives: tuple[Alternative, ...] = ()
     since: Since | None = None
 
@@ -301,8 +306,14 @@ class CopulaModel(Predicting, Planning):
 
     @property
     def parameters(self) -> xr.Dataset:
-        """Fitted parameters by their natural names, length scales in units of the coordinates."""
-        return describe_parameters(self.process, self.theta, self.tasks, self.coordinates)
+        """Fitted parameters by their natural names, length scales in units of the coordinates.
+
+        Those with the suffix ``_error`` are standard errors: NaN where a parameter is at an end of
+        its box, or where the method has no information matrix.
+        """
+        return describe_parameters(
+            self.process, self.theta, self.information, self.tasks, self.coordinates
+        )
 
     @property
     def plot(self) -> ModelPlots:

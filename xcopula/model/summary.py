@@ -28,6 +28,7 @@ _WIDTH = 88
 
 def summarise(model: CopulaModel) -> str:
     """Describe a model: its data, what it predicts, its parameters, how it was fitted."""
+    parameters = model.parameters
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
         + (f" with {', '.join(map(repr, model.tasks[1:]))}" if len(model.tasks) > 1 else ""),
@@ -44,8 +45,8 @@ def summarise(model: CopulaModel) -> str:
         *_marginals(model),
         *_zeros(model),
         "",
-        *_covariances(model),
-        *_correlations(model),
+        *_covariances(model, parameters),
+        *_correlations(model, parameters),
         "",
         f"  method {model.method.name!r}{_solver(model)}, {_structure(model)}",
         *_which_method(model),
@@ -126,29 +127,36 @@ def _marginals(model: CopulaModel) -> list[str]:
     return lines
 
 
-def _covariances(model: CopulaModel) -> list[str]:
-    """Return a table of kernels, nuggets and length scales."""
-    p = model.parameters
+def _covariances(model: CopulaModel, p: xr.Dataset) -> list[str]:
+    """Return a table of kernels, nuggets and length scales, with standard errors."""
     rows = [("variable", "kernel", "nugget", "length scale")]
     for i, name in enumerate(model.tasks):
-        nugget = f"{p['nugget'].values[i]:.2g}"
+        nugget = _with_error(f"{p['nugget'].values[i]:.2g}", p["nugget_error"].values[i])
         rows.append((name, str(p["kernel"].values[i]), nugget, _lengths(model, p, i)))
     return aligned(rows)
 
 
-def _correlations(model: CopulaModel) -> list[str]:
-    """Return a table of correlations with the primary."""
+def _correlations(model: CopulaModel, p: xr.Dataset) -> list[str]:
+    """Return a table of correlations with the primary, with standard errors."""
     if len(model.tasks) == 1:
         return []
-    p = model.parameters
-    correlations = p["correlation"].values[:, 0, 1:].T
-    nuggets = p["nugget_correlation"].values[0, 1:]
     rows = [("correlation with " + model.tasks[0], "signal", "nugget")]
-    rows += [
-        (n, ", ".join(f"{v:+.2f}" for v in row), f"{v:+.2f}")
-        for n, row, v in zip(model.tasks[1:], correlations, nuggets, strict=True)
-    ]
+    for i, name in enumerate(model.tasks[1:], start=1):
+        columns = (
+            (np.atleast_1d(p[what].values[..., 0, i]), np.atleast_1d(p[f"{what}_error"][..., 0, i]))
+            for what in ("correlation", "nugget_correlation")
+        )
+        signal, nugget = (
+            ", ".join(_with_error(f"{v:+.2f}", e) for v, e in zip(values, errors, strict=True))
+            for values, errors in columns
+        )
+        rows.append((name, signal, nugget))
     return ["", *aligned(rows)]
+
+
+def _with_error(number: str, error: float) -> str:
+    """Return a number with its standard error, to two decimals, if it has one."""
+    return f"{number} ± {error:.2f}" if np.isfinite(error) else number
 
 
 def _zeros(model: CopulaModel) -> list[str]:
@@ -249,11 +257,14 @@ def _lengths(model: CopulaModel, parameters: xr.Dataset, task: int) -> str:
     directions = find_directions(model.process, model.theta, model.coordinates)
     for g, (group, own) in enumerate(zip(model.coordinates.groups, directions, strict=True)):
         lengths = parameters["length_scale"].values[:, g, task]
+        errors = parameters["length_scale_error"].values[:, g, task] / lengths
+        percent = ", ".join(f"{100.0 * e:.0f}" if np.isfinite(e) else "?" for e in errors)
+        spread = f" (± {percent} %)" if np.isfinite(errors).any() else ""
         if own is not None:
-            parts.append(own.describe(lengths, group.units))
+            parts.append(own.describe(lengths, group.units) + spread)
             continue
         if not group.ard:
-            parts.append(with_units(lengths, group.units))
+            parts.append(with_units(lengths, group.units) + spread)
             continue
         # Each axis has its own: the group's are multiples of its scale.
         scales = parameters["scaling"].sel(axis=[a.name for a in group.axes]).values

@@ -2,7 +2,8 @@ r"""How parameter uncertainty enters predictions.
 
 Parameters that were estimated from n values, k of them, make plug-in errors too small. As in a
 regression, the latent standard deviation of every prediction is multiplied by
-:math:`\sqrt{n / (n - k)}`; errors stay normal.
+:math:`\sqrt{n / (n - k)}`; errors stay normal. Priors determine a part of the parameters: k is their
+effective number.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.methods import Method
+from xcopula.model.precision import effective_parameters
 from xcopula.process import Process, Sample, information_content
 from xcopula.warn import shown
 
@@ -36,7 +38,7 @@ class Uncertainty:
     values : tuple of float
         Number of values of each variable; a censored value counts as its information content.
     parameters : tuple of float
-        Number of parameters of each variable, with its correlations to others.
+        Effective number of parameters of each variable, with its correlations to others.
     """
 
     kind: str
@@ -45,19 +47,37 @@ class Uncertainty:
 
     @classmethod
     def of(
-        cls, kind: str, process: Process, theta: FloatArray, sample: Sample, method: Method
+        cls,
+        kind: str,
+        process: Process,
+        theta: FloatArray,
+        sample: Sample,
+        method: Method,
+        information: FloatArray | None = None,
     ) -> Self:
-        """Count the values and the parameters of each variable."""
+        """Count the values and the parameters of each variable.
+
+        Without the information matrix of the fit each parameter counts as one.
+        """
         covariance = process.covariance
-        alone, _ = covariance.with_tasks((0,))
-        per_pair = covariance.structures + (covariance.noise == "correlated")
+        share = effective_parameters(process, theta, information)
+        length, logit, correlation, nugget, scaling = (
+            covariance.part(share, name)
+            for name in ("length", "logit", "correlation", "noise_correlation", "scaling")
+        )
         content = information_content(process.laws(theta, sample), sample)
         values, parameters = [], []
-        for i, law in enumerate(process.marginals):
+        for i, (law, where) in enumerate(zip(process.marginals, process.slices, strict=True)):
             # A secondary of a transductive model has a pair with the primary only.
-            pairs = 1 if method.pairwise and i else sample.tasks - 1
+            others = [0] if method.pairwise and i else [j for j in range(sample.tasks) if j != i]
+            pairs = [max(i, j) * (max(i, j) - 1) // 2 + min(i, j) for j in others]
+            count = length[..., 0 if covariance.shared else i].sum() + logit[..., i].sum()
+            count += scaling.sum() + correlation[..., pairs].sum()
+            if covariance.noise == "correlated":
+                count += nugget[pairs].sum()
+            count += share[where].sum() + law.dof - law.theta.size
             values.append(float(content[sample.task(i)].sum()))
-            parameters.append(float(alone.size + law.dof + per_pair * pairs))
+            parameters.append(float(count))
         return cls(kind, tuple(values), tuple(parameters))
 
     def factor(self, task: int) -> float:
@@ -79,7 +99,7 @@ class Uncertainty:
         values = f"{self.values[0]:,.1f}".removesuffix(".0")
         return (
             f"errors: normal, latent deviation times {self.factor(0):.3g} "
-            f"({values} values, {self.parameters[0]:.3g} parameters of {primary})"
+            f"({values} values, {self.parameters[0]:.3g} effective parameters of {primary})"
         )
 
 
