@@ -9,8 +9,14 @@ from the search, which then is L-BFGS. Simulated panels have 50 stations or more
 
 from __future__ import annotations
 
-import argparse
 import os
+
+# Before numpy: one thread, so that CPU seconds can be compared.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
+import argparse
 import resource
 import subprocess
 import sys
@@ -18,9 +24,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
 
 import dask
 import numpy as np

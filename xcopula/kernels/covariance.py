@@ -14,8 +14,8 @@ the metric of each group (:mod:`xcopula.kernels.metric`), which all tasks and st
 from __future__ import annotations
 
 import functools
-import math
 import itertools
+import math
 from dataclasses import dataclass, replace
 from typing import TypeVar
 

@@ -2,8 +2,8 @@ r"""How parameter uncertainty enters predictions.
 
 Parameters that were estimated from n values, k of them, make plug-in errors too small. As in a
 regression, the latent standard deviation of every prediction is multiplied by
-:math:`\sqrt{n / (n - k)}`; errors stay normal. Priors determine a part of the parameters: k is their
-effective number.
+:math:`\sqrt{n / (n - k)}`; errors stay normal. Where priors determine a part of the parameters, k
+is the effective number.
 """
 
 from __future__ import annotations
