@@ -98,6 +98,28 @@ class TestSeams:
         found = model.posterior(points).sample(2)
         np.testing.assert_allclose(found, want.transpose(*found.dims), rtol=1e-9)
 
+    @pytest.mark.parametrize("start", [-124.7, 235.3])
+    def test_a_copy_in_single_precision(self, start):
+        """Nuggets belong to places, and these are the same in both precisions."""
+        rng = np.random.default_rng(0)
+        coords = {
+            "lon": ("site", -124.0 + rng.uniform(0.0, 9.0, 40), EAST),
+            "lat": ("site", rng.uniform(30.0, 40.0, 40), NORTH),
+        }
+        data = xr.Dataset({"a": ("site", rng.normal(size=40))}, coords=coords)
+        model = xcopula.fit(data, "a", marginals="normal", **FIXED)
+        step = 0.25 * np.arange(40)
+        double = xr.Dataset(coords={"lat": ("lat", 30.1 + step), "lon": ("lon", start + step)})
+        double["lat"].attrs, double["lon"].attrs = NORTH, EAST
+        single = double.assign_coords(
+            {d: double[d].astype(np.float32).assign_attrs(double[d].attrs) for d in ("lat", "lon")}
+        )
+        west = double.assign_coords(lon=(double["lon"] + 360.0).assign_attrs(EAST))
+        want = model.posterior(double).sample(1).values
+        for copy in (single, west):
+            found = model.posterior(copy).sample(1).values
+            np.testing.assert_allclose(found, want, atol=1e-4 * want.std())
+
     def test_single_precision_places(self, triple, fine, whole):
         """A place is the same site to the precision of the data."""
         other = fine.assign_coords(x=fine["x"] * (1.0 + 1e-15), y=fine["y"] * (1.0 - 1e-15))

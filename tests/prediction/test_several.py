@@ -109,13 +109,41 @@ class TestJointExceedance:
         want = (drawn["metal"] > 1.4) & (drawn["proxy"] > 10.5) & (drawn["other"] > 10.0)
         np.testing.assert_allclose(found, want.mean("realization"), atol=1e-12)
 
-    def test_lazily_by_draws(self, model, grid):
-        lazy = model.posterior(grid, variables=NAMES, chunks=4).joint_exceedance(LIMITS, n=50)
-        assert lazy.chunks is not None
-        eager = model.posterior(grid, variables=NAMES)
-        drawn = eager.sample(50)
-        want = ((drawn["metal"] > 1.4) & (drawn["proxy"] > 10.5)).mean("realization")
-        np.testing.assert_allclose(lazy, want.transpose(*lazy.dims), atol=1e-12)
+    @pytest.mark.parametrize("how", ["all", "any"])
+    def test_lazily_in_closed_form(self, both, model, grid, how):
+        field = (1.0 + 0.2 * grid["x"]).assign_attrs(units="mg kg-1")
+        lazy = model.posterior(grid, variables=NAMES, chunks=4)
+        for limits in (LIMITS, {"metal": field, "proxy": 10.5}):
+            found = lazy.joint_exceedance(limits, how)
+            assert found.chunks is not None
+            xr.testing.assert_allclose(found, both.joint_exceedance(limits, how), rtol=1e-12)
+            assert "draws" not in found.attrs
+
+    def test_lazily_by_draws(self, triple, grid):
+        target, names = grid.isel(x=[1, 4]), [*NAMES, "other"]
+        limits = LIMITS | {"other": 10.0}
+        lazy = triple.posterior(target, variables=names, chunks=4)
+        found = lazy.joint_exceedance(limits, n=30)
+        want = triple.posterior(target, variables=names).joint_exceedance(limits, n=30)
+        xr.testing.assert_allclose(found, want, atol=1e-12)
+        assert found.attrs == want.attrs
+
+    @pytest.mark.parametrize("chunks", [None, 4])
+    def test_of_one_variable(self, both, model, grid, chunks):
+        found = model.posterior(grid, variables=NAMES, chunks=chunks)
+        found = found.joint_exceedance({"proxy": 10.5})
+        want = both["proxy"].exceedance(10.5)
+        np.testing.assert_allclose(found, want, rtol=1e-13)
+        assert "draws" not in found.attrs
+
+    def test_no_threshold(self, model, sites):
+        """NaN where a threshold is NaN, at sites of the data too."""
+        place = sites[["x", "y"]].isel(site=[0, 1, 50])
+        field = xr.DataArray([1.0, np.nan, np.nan], dims="site", attrs={"units": "mg kg-1"})
+        both = model.posterior(place, variables=NAMES)
+        for how in ("all", "any"):
+            found = both.joint_exceedance({"metal": field, "proxy": 10.5}, how)
+            assert found.isnull().values.tolist() == [False, True, True]
 
     def test_by_neighbours(self, trio, grid):
         laws = {"metal": "lognormal", "proxy": "normal"}

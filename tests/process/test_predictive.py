@@ -12,15 +12,18 @@ from scipy.special import ndtr
 
 from xcopula.marginals import (
     GEV,
+    MARGINALS,
     Exponential,
     Gamma,
     Grouped,
     LogNormal,
     Normal,
+    SinhArcsinh,
     StudentT,
     regress,
 )
 from xcopula.marginals.censored import Censored
+from xcopula.marginals.truncation import Truncated
 from xcopula.process import Moments, Predictive, scores
 
 
@@ -41,6 +44,7 @@ CLOSED = [
     (NORMAL, stats.norm(3.0 + 2.0 * MEAN, 2.0 * STD)),
     (LOGNORMAL, stats.lognorm(0.8 * STD, scale=np.exp(0.5 + 0.8 * MEAN))),
 ]
+SAMPLE = np.random.default_rng(7).gamma(2.0, 1.0, 200)
 ONE, ZERO = np.array([1.0]), np.array([0.0])
 
 
@@ -288,6 +292,37 @@ class TestMoments:
         assert mean_of(mean, std, law)[0] == pytest.approx(y.mean(), abs=4.0 * y.std() / 1e3)
         error = np.std((y - y.mean()) ** 2) / 1e3
         assert std_of(mean, std, law)[0] ** 2 == pytest.approx(y.var(), abs=4.0 * error)
+
+    @pytest.mark.parametrize(
+        "law",
+        [
+            *(family.fit(SAMPLE) for family in MARGINALS.values()),
+            Censored(SinhArcsinh.fit(SAMPLE - 1.0)),
+            Censored(StudentT(-0.5, 1.0, 6.0)),
+            Truncated(Normal(0.5, 1.0), 0.0),
+            Truncated(StudentT(0.5, 1.0, 4.0), 0.0, 5.0),
+        ],
+        ids=lambda law: law.name,
+    )
+    @pytest.mark.parametrize("limits", [None, (-0.4, 0.9), (0.7, np.inf), (-np.inf, 0.2)])
+    def test_every_law(self, law, limits):
+        """Against draws, at three deviations: with limits, with atoms, and cut off."""
+        mean, std = np.full(3, 0.3), np.array([0.2, 0.6, 1.1])
+        low, high = (-np.inf, np.inf) if limits is None else limits
+        ends = None if limits is None else np.full((3, 2), limits).T
+        predicted = Predictive(mean, std, law, ends)
+        found, spread = predicted.mean(), predicted.std()
+        z = np.random.default_rng(0).normal(size=1_000_000)
+        for k in range(3):
+            latent = 0.3 + std[k] * z
+            y = law.from_normal(latent[(latent > low) & (latent <= high)])
+            assert found[k] == pytest.approx(y.mean(), abs=4.5 * y.std() / np.sqrt(y.size))
+            if np.isnan(spread[k]):
+                assert 2.0 * law.tail_index * std[k] ** 2 >= 1.0
+                assert np.isinf(high)
+            elif 4.0 * law.tail_index * std[k] ** 2 < 0.5:  # the error of a variance has a size
+                error = np.std((y - y.mean()) ** 2) / np.sqrt(y.size)
+                assert spread[k] ** 2 == pytest.approx(y.var(), abs=6.0 * error)
 
     def test_open_intervals(self):
         """Above a limit a heavy tail has a mean, and no variance; between limits it has both."""

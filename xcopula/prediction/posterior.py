@@ -29,7 +29,7 @@ from xcopula.process import Predictive
 from xcopula.progress import Progress
 from xcopula.progress.run import Run
 from xcopula.solvers import Solver
-from xcopula.warn import shown
+from xcopula.warn import shown, warn_user
 
 if TYPE_CHECKING:
     from xcopula.plot.of_posterior import PosteriorPlots
@@ -234,19 +234,35 @@ class Posterior(Functionals):
     def mean(self) -> xr.DataArray:
         """Return the mean, NaN where the tail of the law is too heavy for a mean to exist.
 
-        It is named after the variable with ``_mean``.
+        A warning says so, of a result in memory. It is named after the variable with ``_mean``.
         """
-        return self._named(self._apply(Predictive.mean), "mean", self._value_attrs("mean"))
+        result = self._moment(Predictive.mean, "mean")
+        return self._named(result, "mean", self._value_attrs("mean"))
 
     def std(self) -> xr.DataArray:
-        """Return the standard deviation, NaN where it does not exist.
+        """Return the standard deviation, NaN where the tail is too heavy for one to exist.
 
-        It is named after the variable with ``_std``.
+        A warning says so, of a result in memory. It is named after the variable with ``_std``.
         """
         attrs = self._value_attrs("standard deviation")
         if "standard_name" in attrs:  # CF's modifier for the uncertainty of a quantity
             attrs["standard_name"] = f"{attrs['standard_name']} standard_error"
-        return self._named(self._apply(Predictive.std), "std", attrs)
+        result = self._moment(Predictive.std, "standard deviation")
+        return self._named(result, "std", attrs)
+
+    def _moment(self, function: Callable[..., FloatArray], what: str) -> xr.DataArray:
+        """Return a moment of each cell; warn where it does not exist, of what is in memory."""
+        result = self._apply(function)
+        if not self.lazy:
+            lost = int((result.isnull() & np.isfinite(self.moments[0])).sum())
+            if lost:
+                warn_user(
+                    f"The {what} of {self.name!r} does not exist in {lost} of {result.size} cells, "
+                    "which are NaN: the tail of the marginal is too heavy for the latent "
+                    "deviation there. Quantiles exist: use `interval`, or a marginal with lighter "
+                    "tails."
+                )
+        return result
 
     def crps(self, observed: xr.DataArray) -> xr.DataArray:
         """Return the continuous ranked probability score of values that were observed.

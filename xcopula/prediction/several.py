@@ -18,15 +18,14 @@ from xcopula.prediction.ensembles import Ensemble
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.sampling import drawn_together
 from xcopula.prediction.thresholds import Limit, Threshold
+from xcopula.process import Predictive
 from xcopula.process.bivariate import both_above
-from xcopula.process.bounded import standardised
-from xcopula.process.predictive import score_of
+from xcopula.solvers import Exact, settle
 from xcopula.warn import shown
 
 __all__ = ["Posteriors"]
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _HOW = ("all", "any")
 _DRAWS = 1000
@@ -243,13 +242,16 @@ class Posteriors(Mapping[str, Posterior]):
     ) -> xr.DataArray:
         """Return the probability that all, or any, of the variables exceed their thresholds.
 
-        Two variables have a closed form with the exact solver, in memory. Else it is the share of
-        ``n`` draws, whose error is at most ``0.5 / sqrt(n)``; the attribute ``draws`` says so.
+        Of one variable that is :meth:`Posterior.exceedance`. Two have a closed form with the exact
+        solver. Else it is the share of ``n`` draws, whose error is at most ``0.5 / sqrt(n)``: the
+        attribute ``draws`` is there then. Draws take much longer, above all in small chunks. They
+        are also taken of two variables where values are known as intervals, and of a fit that is
+        not computed yet.
 
         Parameters
         ----------
         thresholds : mapping of str to float or DataArray
-            In the units of each variable, as in :meth:`Posterior.exceedance`.
+            In the units of each variable, as in :meth:`Posterior.exceedance`; NaN gives NaN.
         how : {"all", "any"}
         n, seed : int
             Of the draws, where they are needed.
@@ -265,13 +267,16 @@ class Posteriors(Mapping[str, Posterior]):
         if how not in _HOW:
             raise ValueError(f"`how` must be one of {_HOW}, found {shown(how)}.")
         n, seed = check_integer("n", n, least=1), check_integer("seed", seed)
-        chosen = {v: _limit(self[v], t) for v, t in thresholds.items()}
+        limits = {v: _limit(self[v], t) for v, t in thresholds.items()}
+        pair, drawn = Posteriors(tuple(self[v] for v in limits)), {}
         found: Any
-        if len(chosen) == 2 and self._has_correlations and not self.lazy:
-            found, drawn = self._in_closed_form(chosen, how), {}
+        if len(limits) == 1:
+            found = pair.each[0].exceedance(*thresholds.values()).data
+        elif len(limits) == 2 and pair._has_correlations:
+            found = pair._in_closed_form(thresholds, how)
         else:
-            found, drawn = self._by_draws(chosen, how, n, seed), {"draws": n, "seed": seed}
-        names = {"all": " and ", "any": " or "}[how].join(chosen)
+            found, drawn = self._by_draws(limits, how, n, seed), {"draws": n, "seed": seed}
+        names = {"all": " and ", "any": " or "}[how].join(limits)
         attrs = {"long_name": f"probability of more than the thresholds of {names}", "units": "1"}
         return xr.DataArray(
             found,
@@ -294,30 +299,30 @@ class Posteriors(Mapping[str, Posterior]):
     def _has_correlations(self) -> bool:
         """Whether the joint law of two is in closed form: exact, and no values are intervals."""
         first = self.each[0]
-        fitted = not self.lazy and all(p.bounded is False for p in self.each)
-        return fitted and bool(first.predictor.has_correlations)
+        if any(p.bounded is not False for p in self.each):
+            return False
+        if not self.lazy:
+            return bool(first.predictor.has_correlations)
+        # Nothing is conditioned yet: the joint process will be exact where its solver is.
+        whole = first.solver if first.method.name == "full" else settle(None, [[first.data]])
+        return isinstance(first.solver, Exact) and isinstance(whole, Exact)
 
     def _correlation(self) -> Any:
         first, second = (p.query.task for p in self.each)
         query, predictor = self.each[0].query, self.each[0].predictor
         return query.evaluate(predictor, "correlation", 1, tasks=(first, second))
 
-    def _in_closed_form(self, limits: Mapping[str, Limit], how: str) -> FloatArray:
-        pair = Posteriors(tuple(self[v] for v in limits))
-        first = pair.each[0]
-        moments = [p.moments.reshape(2, -1) for p in pair.each]
-        cells = np.flatnonzero(np.isfinite(moments[0][0]))
-        first_away, second_away = (
-            standardised(_scores(p, limit, cells), mean[cells], std[cells])
-            for p, limit, (mean, std) in zip(pair.each, limits.values(), moments, strict=True)
+    def _in_closed_form(self, thresholds: Mapping[str, Threshold], how: str) -> Any:
+        distances = [_distance(self[v], t).variable for v, t in thresholds.items()]
+        found = xr.apply_ufunc(
+            _joint_probability,
+            *distances,
+            xr.Variable(self.each[0].dims, self._correlation()[0]),
+            kwargs={"how": how},
+            dask="parallelized",
+            output_dtypes=[np.float64],
         )
-        correlation = pair._correlation().reshape(-1)[cells]
-        found = both_above(first_away, second_away, correlation)
-        if how == "any":
-            found = ndtr(-first_away) + ndtr(-second_away) - found
-        out = np.full(moments[0].shape[-1], np.nan)
-        out[cells] = np.clip(found, 0.0, 1.0)
-        return out.reshape(first.query.shape)
+        return found.data
 
     def _by_draws(self, limits: Mapping[str, Limit], how: str, n: int, seed: int) -> Any:
         join: Any = np.minimum if how == "all" else np.maximum
@@ -339,17 +344,19 @@ def _limit(posterior: Posterior, threshold: Any) -> Limit:
     return Limit.of(threshold, posterior.name, units, posterior.sizes, posterior.coords)
 
 
-def _scores(posterior: Posterior, limit: Limit, cells: IntArray) -> FloatArray:
-    """Return the normal scores of a threshold at some cells."""
-    query, shape = posterior.query, posterior.query.shape
-    pairs = zip(query.fields, query.missing(query.field_index), strict=True)
-    fields = [np.broadcast_to(np.expand_dims(f, axes), shape).flat[cells] for f, axes in pairs]
-    law = posterior.predictor.law(query.task, fields)
-    value: Any = limit.value
-    if isinstance(value, xr.DataArray):
-        blank = xr.DataArray(np.zeros(shape), dims=query.dims)
-        value = (blank + value).transpose(*query.dims).values.flat[cells]
-    return np.broadcast_to(score_of(law, value, cells.shape), cells.shape)
+def _distance(posterior: Posterior, threshold: Threshold) -> xr.DataArray:
+    """Return how many latent deviations a threshold is above the latent mean."""
+    return posterior._probability(Predictive.distance, threshold, "distance", "deviations to")
+
+
+def _joint_probability(
+    first: FloatArray, second: FloatArray, correlation: FloatArray, how: str
+) -> FloatArray:
+    """Return the probability that both, or either, of two normal variables exceed thresholds."""
+    found = both_above(first, second, correlation)
+    if how == "any":
+        found = ndtr(-first) + ndtr(-second) - found
+    return np.clip(found, 0.0, 1.0)
 
 
 def _own_threshold(result: xr.DataArray, variable: str) -> xr.DataArray:

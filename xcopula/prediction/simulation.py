@@ -154,12 +154,12 @@ def simulate(
 
 def _keys(predictor: Predictor, targets: Targets, numbers: Sequence[FloatArray]) -> KeyArray:
     """Return what the nugget of each cell belongs to: a site of the data, or its own place."""
-    places = predictor.coordinates.places(numbers)
-    return np.where(
-        targets.sites >= 0,
-        site_keys(targets.sites),
-        place_keys(places, predictor.sites.tolerance),
-    )
+    system, tolerance = predictor.coordinates, predictor.sites.tolerance
+    exact, single = system.places(numbers), system.places_in_single(numbers)
+    # Where sites lie closer than single precision tells, places do too.
+    close = (np.abs(single - exact) <= tolerance[:, None]).all(axis=0)
+    places = np.where(close, single, exact)
+    return np.where(targets.sites >= 0, site_keys(targets.sites), place_keys(places, tolerance))
 
 
 def _condition(

@@ -29,6 +29,7 @@ from xcopula.process.sample import Moments
 __all__ = ["Predictive", "score_of"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 
 # The score's integral over levels runs over so many standard deviations, with so many nodes on each
 # side of the observation: the normal law's closed form is met to 1e-14.
@@ -100,12 +101,15 @@ class Predictive:
         """Return P(Y > value), for one value or one of each site; exact also where it is tiny."""
         return self._tail(value, -1.0)
 
+    def distance(self, value: float | FloatArray) -> FloatArray:
+        """Return how many latent deviations a value, or one of each site, is above the mean."""
+        return standardised(score_of(self.law, value, self.mu.shape), self.mu, self.sigma)
+
     def _tail(self, value: float | FloatArray, sign: float | FloatArray) -> FloatArray:
         """Return the probability of at most a value (sign 1), or of more than it (-1)."""
-        score = score_of(self.law, value, self.mu.shape)
-        distance = standardised(score, self.mu, self.sigma)
-        found = np.where(np.isnan(self.mu) | np.isnan(score), np.nan, ndtr(sign * distance))
+        found = ndtr(sign * self.distance(value))
         if self._bounded is not None:
+            score = score_of(self.law, value, self.mu.shape)
             found = np.where(self._bounded.where, self._bounded.tail(score, sign), found)
         return found
 
@@ -117,22 +121,34 @@ class Predictive:
         """Return the standard deviation of Y, NaN where it does not exist."""
         return np.sqrt(self._moment(2, self.mean()))
 
+    def _standard_limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return the limits of Z (m,), infinite on open sides."""
+        if self.limits is None:
+            return np.full(self.mu.size, -np.inf), np.full(self.mu.size, np.inf)
+        low, high = (standardised(end, self.mu, self.sigma) for end in self.limits)
+        return low, high
+
+    def has_moment(self, power: int) -> npt.NDArray[np.bool_]:
+        r"""Return where E[|Y|^power] is finite (m,).
+
+        In a tail of index :math:`\xi`, y grows like :math:`\exp(\xi z^2 / 2)`, so the integrand
+        decays like a Gaussian of variance 1 / (1 - power xi sigma^2). Where that is not positive,
+        and the tail within the limits, the moment does not exist.
+        """
+        (low, high), (least, most) = self._standard_limits(), self.law.ends()
+        whole = (np.isposinf(high) & np.isposinf(most)) | (np.isneginf(low) & np.isinf(least))
+        return np.asarray((power * self.law.tail_index * self.sigma**2 < 1.0) | ~whole)
+
     def _moment(self, power: int, centre: FloatArray | float) -> FloatArray:
-        r"""Integrate (y - centre)^power over Z, given the limits, panel by panel by a Gauss rule.
+        """Integrate (y - centre)^power over Z, given the limits, panel by panel by a Gauss rule.
 
         The panels go outwards from where the density is highest, as far as they add to the moment:
-        that of a log-normal law lies where its growth has moved it. In a tail of index
-        :math:`\xi`, y grows like :math:`\exp(\xi z^2 / 2)`, so the integrand decays like a Gaussian
-        of variance 1 / (1 - power xi sigma^2): panels are as much wider, and where that is not
-        positive, and the tail within the limits, the moment does not exist.
+        that of a log-normal law lies where its growth has moved it. In a heavy tail panels are as
+        much wider as the integrand decays more slowly; see :meth:`has_moment`.
         """
-        law, known = self.law, ~(self.sigma > 0.0)
-        low, high = np.full((2, self.mu.size), [[-np.inf], [np.inf]])
-        if self.limits is not None:
-            low, high = (standardised(end, self.mu, self.sigma) for end in self.limits)
+        law, known, exists = self.law, ~(self.sigma > 0.0), self.has_moment(power)
+        low, high = self._standard_limits()
         decay = 1.0 - power * law.tail_index * self.sigma**2
-        ends = law.ends()
-        whole = (np.isposinf(high) & np.isposinf(ends[1])) | (np.isneginf(low) & np.isinf(ends[0]))
         wide = 1.0 / np.sqrt(np.where(decay > 0.0, decay, 1.0))
         log_mass, total, first = log_between(low, high), np.zeros(self.mu.shape), low
         if law.atom is not None:
@@ -141,48 +157,57 @@ class Predictive:
             total = np.exp(log_between(low, first) - log_mass) * (law.atom - centre) ** power
         start = np.clip(0.0, first, high)
         step = _WIDTH * wide / (1.0 + 0.5 * np.where(np.isfinite(start), np.abs(start), 0.0))
-        size = np.abs(total)
+        size, centre = np.abs(total), np.broadcast_to(centre, total.shape)
         for end, direction in ((high, 1.0), (first, -1.0)):
-            near, active = start, (start != end) & ~known
+            near = start.copy()
+            rows = np.flatnonzero((start != end) & exists & ~known)
             for _ in range(_PANELS):
-                if not active.any():
+                if not rows.size:
                     break
-                far = np.where(active, near + direction * step, near)
-                far = np.minimum(far, end) if direction > 0.0 else np.maximum(far, end)
-                pair = (near, far) if direction > 0.0 else (far, near)
-                part = self._panel(*pair, first, log_mass, power, centre)
-                total = np.where(active, total + part, total)
-                size = np.where(active, size + np.abs(part), size)
-                fallen = np.abs(far * far - start * start) > 2.0 * _FALLEN
-                over = fallen & (np.abs(part) <= _NEGLIGIBLE * size)
-                active = active & ~over & (far != end) & np.isfinite(part)
-                near = far
+                far = np.clip(near[rows] + direction * step[rows], first[rows], high[rows])
+                pair = (near[rows], far) if direction > 0.0 else (far, near[rows])
+                part = self._panel(rows, *pair, first[rows], log_mass[rows], power, centre[rows])
+                total[rows] += part
+                size[rows] += np.abs(part)
+                near[rows] = far
+                fallen = np.abs(far * far - start[rows] ** 2) > 2.0 * _FALLEN
+                over = fallen & (np.abs(part) <= _NEGLIGIBLE * size[rows])
+                rows = rows[~over & (far != end[rows]) & np.isfinite(part)]
         total = np.where(known, (law.from_normal(self.mu) - centre) ** power, total)
-        return np.where((decay > 0.0) | ~whole, total, np.nan)
+        return np.where(exists, total, np.nan)
 
     def _panel(
         self,
+        rows: IntArray,
         low: FloatArray,
         high: FloatArray,
         first: FloatArray,
         log_mass: FloatArray,
         power: int,
-        centre: FloatArray | float,
+        centre: FloatArray,
     ) -> FloatArray:
-        """Integrate over [low, high] in units of the deviation."""
+        """Integrate over [low, high] in units of the deviation, at some sites."""
         atom = self.law.atom is not None
         # From an atom on, values may begin to grow with a root.
         root = np.where(low == first, 4.0, 1.0) if atom else 1.0
-        total = np.zeros(self.mu.shape)
+        total, mu, sigma = np.zeros(rows.size), self.mu[rows], self.sigma[rows]
         for node, weight in zip(*(_ROOTED if atom else _SMOOTH), strict=True):
             with np.errstate(invalid="ignore", over="ignore", under="ignore"):
                 z = low + (high - low) * node**root
-                y = self.law.from_normal(self.mu + self.sigma * z)
+                y = self._values(rows, mu + sigma * z)
                 share = np.exp((-0.5 * z * z - _LOG_ROOT - log_mass) / power)
                 # Where y overflows the density has long vanished.
                 term = np.where(np.isinf(y), 0.0, share * (y - centre)) ** power
                 total += weight * (high - low) * root * node ** (root - 1.0) * term
         return total
+
+    def _values(self, rows: IntArray, scores: FloatArray) -> FloatArray:
+        """Return the values of scores at some sites; a law that varies is bound to all of them."""
+        if not self.law.fields:
+            return self.law.from_normal(scores)
+        whole = np.zeros(self.mu.shape)
+        whole[rows] = scores
+        return self.law.from_normal(whole)[rows]
 
     def latent_mean(self) -> FloatArray:
         """Return the mean of the latent process, given the limits."""

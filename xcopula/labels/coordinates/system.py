@@ -84,6 +84,15 @@ class CoordinateSystem:
         numbers = np.stack([np.asarray(c, np.float64) for c in coordinates])
         return np.concatenate([group.places(part) for group, part in self._split(numbers)])
 
+    def places_in_single(self, coordinates: Sequence[FloatArray]) -> FloatArray:
+        """Return :meth:`places` of numbers that are first rounded to single precision.
+
+        Copies of a grid in single and in double precision then agree to the last bit. Dates are not
+        rounded.
+        """
+        pairs = zip(self.axes, coordinates, strict=True)
+        return self.places([c if axis.epoch else _in_single(c) for axis, c in pairs])
+
     def tolerance(self, coordinates: Sequence[FloatArray]) -> Tolerance:
         """Return how far apart positions of one site may lie, from numbers of all sites."""
         numbers = np.stack([np.asarray(c, np.float64) for c in coordinates])
@@ -207,6 +216,17 @@ class CoordinateSystem:
             return []
         extent, middle = high - low, np.abs(low + high) / 2.0
         return names if (middle > extent).all() or (extent > [300.0, 120.0]).all() else []
+
+
+def _in_single(numbers: FloatArray) -> FloatArray:
+    """Round numbers to single precision: to seven decimal digits, where these are the same there.
+
+    Decimals are the same after a shift by 360 degrees.
+    """
+    single = np.asarray(numbers, np.float32).astype(np.float64)
+    digits = 6.0 - np.floor(np.log10(np.where(single == 0.0, 1.0, np.abs(single))))
+    decimal = np.rint(single * 10.0**digits) / 10.0**digits
+    return np.where(decimal.astype(np.float32) == single, decimal, single)
 
 
 class _Finder:
