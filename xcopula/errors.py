@@ -66,7 +66,7 @@ class SupportError(ValueError):
 
 
 class NotPositiveDefiniteError(ValueError):
-    """A covariance matrix could not be factorised within the bounded jitter."""
+    """A covariance could not be factorised within the bounded jitter, or EP does not settle."""
 
 
 class MarginalWarning(UserWarning):

@@ -206,5 +206,7 @@ class TestSettle:
         def cavities(stand_ins):
             return Moments(rng.normal(size=1), np.ones(1))
 
-        with pytest.raises(NotPositiveDefiniteError, match=r"1 values .* do not settle at here"):
+        with pytest.raises(
+            NotPositiveDefiniteError, match=r"of 1 censored values does not settle at here"
+        ):
             settle(Held(), self.intervals([0.0], [1.0]), cavities, lambda: "here")

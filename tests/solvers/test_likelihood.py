@@ -78,18 +78,6 @@ def test_the_gradient_is_that_of_the_value(known):
     np.testing.assert_allclose(gradient, expected, atol=1e-3)
 
 
-def test_densities_add_up_to_the_objective():
-    """The weighted sum of log densities is minus the objective, with and without intervals."""
-    process, theta, numbers = setting((60, 40))
-    solver = Neighbours(neighbours=6)
-    for sample in (numbers, reference.censor(numbers)):
-        few, graph = solver.subset(process, theta, sample, 50)
-        densities = solver.log_densities(process, few, graph, theta)
-        value, _ = solver.objective(process, few, graph, theta)
-        assert densities.total == pytest.approx(-value, rel=1e-12)
-        assert densities.each.shape == graph.rows.shape
-
-
 def test_a_task_given_the_first():
     """With all as neighbours it is the pair less the first alone, also of intervals."""
     process, theta, numbers = setting()
@@ -131,8 +119,18 @@ def test_a_singular_matrix_is_told(monkeypatch):
     """What the loop gives up is an error that names the parameters."""
     process, theta, numbers = setting()
     sample, solver = reference.censor(numbers), Neighbours(neighbours=7)
-    monkeypatch.setattr(likelihood, "interval_terms", lambda *given: (0, 2))
+    monkeypatch.setattr(likelihood, "interval_terms", lambda *given: (0, 2, False))
     with pytest.raises(NotPositiveDefiniteError, match=r"of 7 neighbours is not .* length_scale"):
+        reference.objective(solver, process, sample, theta)
+
+
+def test_intervals_that_do_not_settle(monkeypatch):
+    """That is another error than a singular matrix: it counts the intervals of the term."""
+    process, theta, numbers = setting()
+    sample, solver = reference.censor(numbers), Neighbours(neighbours=7)
+    monkeypatch.setattr(likelihood, "interval_terms", lambda *given: (0, 2, True))
+    message = r"Expectation propagation of \d censored values does not settle at length_scale="
+    with pytest.raises(NotPositiveDefiniteError, match=message):
         reference.objective(solver, process, sample, theta)
 
 

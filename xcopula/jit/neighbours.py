@@ -808,7 +808,8 @@ def _log_probability(own, intervals, count, sign):
 def _log_density(own, matrix, first, count, interval):
     """Return the log density of what is asked for, or of an interval the log of its probability.
 
-    Given all before it: the probability of all, less that without it. NaN if there is none.
+    Given all before it: the probability of all, less that without it. NaN if the covariance is
+    singular, infinite if expectation propagation does not settle.
     """
     value, determinant, m = 0.0, 0.0, count - 1
     own.by[:, :count] = 0.0
@@ -817,7 +818,10 @@ def _log_density(own, matrix, first, count, interval):
         for k in range(m if asked else 0, size):
             determinant += _append(own, k, matrix, first, interval or k < m)
         intervals = count if asked and interval else m
-        determinant += _settle(own, intervals, size)
+        gained = _settle(own, intervals, size)
+        if math.isnan(gained) and not math.isnan(determinant):
+            return math.inf
+        determinant += gained
         sign = 1.0 if asked else -1.0
         value += sign * (_log_probability(own, intervals, size, sign) - 0.5 * determinant)
         if not asked:
@@ -994,8 +998,9 @@ def interval_terms(
 
     Returns
     -------
-    int, int
-        How many matrices needed a jitter, and the first that no jitter helps, -1 as a rule.
+    int, int, bool
+        How many matrices needed a jitter, the first term that no jitter helps, -1 as a rule, and
+        whether expectation propagation did not settle there.
     """
     most = which.neighbours.shape[1]
     room, own_sites, none = _room(most, inputs, state), _sites(most), np.zeros(inputs.shape[1])
@@ -1018,7 +1023,7 @@ def interval_terms(
                 value = _log_density(own_sites, room.matrix, numbers, m + 1 - numbers, inside[i])
             attempt += 1
         if not math.isfinite(value):
-            return jittered, r
+            return jittered, r, math.isinf(value)
         jittered += 1 if attempt > 1 else 0
         each[r] = value
         _add_slopes(own_sites, row, m, i, inside, numbers, weight, alpha, ends)
@@ -1026,7 +1031,7 @@ def interval_terms(
             _spread(own_sites, numbers, m + 1)
             _weigh_arranged(room, own, own_sites, weight)
             _contract(room, state, own, shared, by)
-    return jittered, -1
+    return jittered, -1, False
 
 
 @vectorised

@@ -36,6 +36,7 @@ __all__ = [
     "sites_alone",
     "truncate",
     "typical_scores",
+    "unsettled",
     "without_extra",
 ]
 
@@ -310,7 +311,7 @@ def settle(
     Raises
     ------
     NotPositiveDefiniteError
-        If they do not settle: the covariance is as good as singular.
+        If they do not settle.
     """
     size, start = intervals.rows.size, held.stand_ins
     own = start if start is not None and start.pull.size == size else StandIns.nothing(size)
@@ -330,13 +331,18 @@ def settle(
         step = _combined(np.stack(points), np.stack(moves), unit)
         own = StandIns(np.clip(step[:size], _LEAST, _MOST), step[size:])
     if not moved < _NEARLY:
-        raise NotPositiveDefiniteError(
-            f"The {size} values that are known as intervals do not settle at {describe()}: their "
-            "covariance is as good as singular. Drop or average sites that almost coincide, or "
-            "fit with a rougher kernel such as 'matern32'."
-        )
+        raise unsettled(size, describe())
     held.keep(own)
     return own, cavity
+
+
+def unsettled(size: int, parameters: str) -> NotPositiveDefiniteError:
+    """Return the error of intervals for which expectation propagation does not settle."""
+    return NotPositiveDefiniteError(
+        f"Expectation propagation of {size} censored values does not settle at {parameters}: limits "
+        "of sites that almost coincide contradict each other. Drop or average such sites, check "
+        "their limits, or fit with a rougher kernel such as 'matern12'."
+    )
 
 
 def _combined(points: FloatArray, moves: FloatArray, unit: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ from xcopula.jit.neighbours import interval_terms
 from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
 from xcopula.kernels.covariance import Contraction
 from xcopula.process import Evidence
-from xcopula.process.intervals import Intervals
+from xcopula.process.intervals import Intervals, unsettled
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.terms import evaluate_terms, pieces, report, singular, total
 from xcopula.solvers.threads import in_threads
@@ -115,7 +115,7 @@ def _intervals(
     def run(part: slice) -> tuple[FloatArray, FloatArray, Contraction, int]:
         alpha, ends = np.zeros(sample.size), np.zeros((2, sample.size))
         by = no_contraction(state)
-        jittered, failed = interval_terms(
+        jittered, failed, wavers = interval_terms(
             graph.terms(part),
             inputs,
             sites,
@@ -130,6 +130,9 @@ def _intervals(
             ends,
             by,
         )
+        if wavers:
+            row = np.append(graph.neighbours[part][failed], graph.rows[part][failed])
+            raise unsettled(int(inside[row].sum()), process.describe(theta))
         if failed >= 0:
             raise singular(process, theta, graph)
         return alpha, ends, by, jittered
