@@ -43,6 +43,17 @@ def test_matern32_pair_in_one_dimension(lengths):
         np.testing.assert_allclose(published, expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("ratio", [50.0, 1000.0, 20_000.0])
+def test_lengths_as_different_as_bounds_allow(ratio):
+    """The closed form of two Matern 3/2 kernels in D = 1, to 1e-10."""
+    a1, a2 = math.sqrt(3.0), math.sqrt(3.0) / ratio
+    expected = a1 * np.exp(-a2 * R) - a2 * np.exp(-a1 * R)
+    expected *= 2 * math.sqrt(a1 * a2) / (a1**2 - a2**2)
+    for lengths in ((1.0, ratio), (ratio, 1.0)):
+        found = cross("matern32", "matern32", *lengths, 1).value
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("lengths", [(0.4, 0.9), (0.9, 0.4), (0.3, 0.01), (0.02, 1.0)])
 def test_se_matern32_in_one_dimension(lengths):
     """The published closed form of SE and Matern 3/2 in D = 1, through erfcx, to 1e-12."""

@@ -23,6 +23,8 @@ __all__ = ["CrossProfile", "cross_profile", "known_spectra"]
 
 # The families whose spectra are known here: every pair of them has a closed form or a short rule.
 _FAMILIES = (Matern, SquaredExponential)
+# From this ratio of length scales on, two Matern kernels have a wider rule.
+_FAR = 50.0
 
 
 def cross_profile(
@@ -106,20 +108,21 @@ def _se_se(length1: float, length2: float, dimension: int, r: FloatArray) -> Cro
 
 
 @functools.lru_cache(maxsize=64)
-def _beta_rule(p1: float, p2: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _beta_rule(p1: float, p2: float, *, far: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return nodes u, 1 - u and weights of the Beta(p1, p2) expectation.
 
-    The trapezoid rule in the log odds of u, which stays exact when the length scales differ by
-    orders of magnitude; the sinh shortens the tails, where nothing happens but exponential decay.
+    The trapezoid rule in the log odds of u; the sinh shortens the tails, where nothing happens but
+    exponential decay. Where the length scales differ ``far``, by orders of magnitude, something
+    does at twice the log of their ratio: the tails then begin further out.
     """
-    step = 0.4
-    v = np.arange(-40, 41) * step
-    log_odds = v + 0.05 * np.sinh(v / 2.0)
+    step, width = (0.55, 5.0) if far else (0.4, 2.0)
+    v = np.arange(-70, 71) * step
+    log_odds = v + 0.05 * np.sinh(v / width)
     keep = np.where(log_odds > 0.0, p2, p1) * np.abs(log_odds) < 38.0
     v, log_odds = v[keep], log_odds[keep]
     log_u, log_v = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
     log_beta = gammaln(p1) + gammaln(p2) - gammaln(p1 + p2)
-    jacobian = step * (1.0 + 0.025 * np.cosh(v / 2.0))
+    jacobian = step * (1.0 + 0.05 / width * np.cosh(v / width))
     return np.exp(log_u), np.exp(log_v), jacobian * np.exp(p1 * log_u + p2 * log_v - log_beta)
 
 
@@ -129,7 +132,8 @@ def _matern_matern(
     half = dimension / 2
     a1, a2 = math.sqrt(2.0 * nu1) / length1, math.sqrt(2.0 * nu2) / length2
     nu = 0.5 * (nu1 + nu2)
-    u, v, weights = _beta_rule(0.5 * (nu1 + half), 0.5 * (nu2 + half))
+    far = not 1.0 / _FAR < length1 / length2 < _FAR
+    u, v, weights = _beta_rule(0.5 * (nu1 + half), 0.5 * (nu2 + half), far=far)
     squared = u * a1**2 + v * a2**2
     alpha = np.sqrt(squared)
     log_constant = (

@@ -339,9 +339,9 @@ def settle(
 def unsettled(size: int, parameters: str) -> NotPositiveDefiniteError:
     """Return the error of intervals for which expectation propagation does not settle."""
     return NotPositiveDefiniteError(
-        f"Expectation propagation of {size} censored values does not settle at {parameters}: limits "
-        "of sites that almost coincide contradict each other. Drop or average such sites, check "
-        "their limits, or fit with a rougher kernel such as 'matern12'."
+        f"Expectation propagation of {size} censored values does not settle at {parameters}: "
+        "limits of sites that almost coincide contradict each other. Check their limits, or drop "
+        "or average such sites."
     )
 
 
