@@ -197,6 +197,23 @@ class TestLabels:
 
 
 class TestBadInput:
+    @pytest.mark.parametrize("chunks", [None, 4])
+    def test_more_than_can_be_afforded(self, triple, grid, chunks):
+        """It is refused before any work."""
+        posterior = triple.posterior(grid, chunks=chunks)
+        for ask in (posterior.sample, lambda n: posterior.area_mean(n=n)):
+            with pytest.raises(xcopula.errors.CostError, match=r"1,000,000,000,000 draws of 42 ce"):
+                ask(10**12)
+
+    def test_no_cells(self, triple, grid):
+        """Draws of nothing are as many, of nothing."""
+        for chunks in (None, 4):
+            posterior = triple.posterior(grid.isel(x=slice(0)), chunks=chunks)
+            found = posterior.sample(3).compute()
+            assert dict(found.sizes) == {"realization": 3, "y": 6, "x": 0}
+            with pytest.raises(ValueError, match=r"must have cells, found sizes .*'x': 0"):
+                posterior.area_mean()
+
     @pytest.mark.parametrize("n", [0, -3])
     def test_no_realizations(self, triple, grid, n):
         with pytest.raises(ValueError, match=rf"`n` must be at least 1, found {n}\."):

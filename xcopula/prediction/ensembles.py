@@ -17,7 +17,7 @@ import xarray as xr
 
 from xcopula.arguments import check_integer
 from xcopula.prediction.levels import check_levels
-from xcopula.prediction.sampling import drawn_together
+from xcopula.prediction.sampling import check_draws, drawn_together
 from xcopula.process.ensemble import count_statistics, summarise
 from xcopula.warn import shown
 
@@ -155,6 +155,12 @@ class Ensemble:
     ) -> xr.DataArray:
         """Return the function of all draws: those in memory come in batches."""
         cells = math.prod(posterior.sizes.values())
+        if not cells:
+            raise ValueError(
+                f"The target must have cells, found sizes {dict(posterior.sizes)}. Select at least "
+                "one along each dim."
+            )
+        check_draws(self.n, cells, kept=1, lazy=posterior.lazy)
         batch = self.n if posterior.lazy else drawn_together(cells, posterior.data)
         parts = []
         for start in range(0, self.n, batch):

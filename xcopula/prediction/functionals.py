@@ -7,6 +7,7 @@ from many of them has the law that is asked for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -376,6 +377,8 @@ class Functionals:
         The function takes draws of flags, each 1 in cells where the variable has no mean, and
         returns what is positive where such cells count. What is in memory is warned of.
         """
+        if not math.prod(self.sizes.values()):
+            return None
         flags = xr.DataArray(self._evaluate("endless", 1), dims=("realization", *self.dims))
         if not self.lazy and not (flags > 0.0).any():
             return None

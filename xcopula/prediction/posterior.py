@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.prediction.functionals import Functionals
 from xcopula.prediction.levels import check_levels
-from xcopula.prediction.sampling import draw
+from xcopula.prediction.sampling import check_draws, draw
 from xcopula.prediction.telling import telling
 from xcopula.prediction.thresholds import (
     Threshold,
@@ -301,9 +302,13 @@ class Posterior(Functionals):
         ------
         TypeError, ValueError
             If a number is no integer, or negative; if a kernel of your own tells no spectrum.
+        CostError
+            If so many draws cannot be afforded.
         """
         n = check_integer("n", n, least=1)
         seed, start = check_integer("seed", seed), check_integer("start", start)
+        cells = math.prod(self.query.shape)
+        check_draws(n, cells, kept=cells, lazy=self.lazy)
         with self._told("draws") as tell:
             found = (self.query, self.predictor, self._frame, self.data)
             values = draw(*found, n, seed=seed, start=start, tell=tell)

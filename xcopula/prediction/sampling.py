@@ -11,13 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from xcopula.errors import CostError
 from xcopula.prediction.blocks import Query, Tell
 from xcopula.prediction.simulation import realize, simulate
+from xcopula.solvers.cost import MEMORY_SHARE, machine_memory
 
-__all__ = ["draw", "drawn_together"]
+__all__ = ["check_draws", "draw", "drawn_together"]
 
 # So many numbers are worked on at a time, of cells or of data; and so many realizations.
 _NUMBERS, _TOGETHER = 2**24, 256
+# Least seconds of a draw and of one of its cells (benchmarks/bench_draws.py), and what is too much:
+# hours in memory, realizations of a graph.
+_BY_DRAW, _BY_CELL, _HOURS, _MOST = 2e-3, 3e-7, 100.0, 10_000_000
 # Index symbols of blockwise for the axes that are not dimensions of the target.
 _ROW, _REALIZATION = "__row__", "__realization__"
 
@@ -25,6 +30,36 @@ _ROW, _REALIZATION = "__row__", "__realization__"
 def drawn_together(cells: int, data: int) -> int:
     """Return how many realizations are drawn together, on so many cells, of so many values."""
     return max(1, min(_TOGETHER, _NUMBERS // max(cells, data, 1)))
+
+
+def check_draws(n: int, cells: int, *, kept: int, lazy: bool) -> None:
+    """Refuse draws that cannot be afforded, before any work.
+
+    Parameters
+    ----------
+    n, cells : int
+        Realizations, and cells of each.
+    kept : int
+        Numbers that are kept of each realization.
+    lazy : bool
+
+    Raises
+    ------
+    CostError
+        With the estimate and what to do instead.
+    """
+    size, memory = 8.0 * n * kept, MEMORY_SHARE * machine_memory()
+    hours = n * (_BY_DRAW + _BY_CELL * cells) / 3600.0
+    if n <= _MOST if lazy else size < memory and hours < _HOURS:
+        return
+    needs = f"at least {hours:,.0f} hours and {size / 1e9:,.3g} GB"
+    limits = f"{_HOURS:g} hours and {memory / 1e9:,.3g} GB"
+    raise CostError(
+        f"`n` is too large: {n:,} draws of {cells:,} cells take {needs}; the limits are "
+        + (f"{_MOST:,} draws for a graph. " if lazy else f"{limits}. ")
+        + "Ask for fewer: the error of a mean is 3 % of the deviation with 1,000 draws. Or take "
+        "them in parts, with another `seed` each."
+    )
 
 
 def draw(

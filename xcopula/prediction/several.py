@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from xcopula.arguments import check_integer
 from xcopula.prediction.ensembles import Ensemble
 from xcopula.prediction.posterior import Posterior
-from xcopula.prediction.sampling import drawn_together
+from xcopula.prediction.sampling import check_draws, drawn_together
 from xcopula.prediction.thresholds import Limit, Threshold
 from xcopula.process import Predictive
 from xcopula.process.bivariate import both_above
@@ -327,7 +327,9 @@ class Posteriors(Mapping[str, Posterior]):
     def _by_draws(self, limits: Mapping[str, Limit], how: str, n: int, seed: int) -> Any:
         join: Any = np.minimum if how == "all" else np.maximum
         first = self[next(iter(limits))]
-        step = n if self.lazy else drawn_together(math.prod(first.query.shape), first.data)
+        cells = math.prod(first.query.shape)
+        check_draws(n, cells, kept=1, lazy=self.lazy)
+        step = n if self.lazy else drawn_together(cells, first.data)
         total: Any = 0.0
         for start in range(0, n, step):
             count = min(step, n - start)

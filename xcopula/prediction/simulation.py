@@ -12,6 +12,7 @@ quantile of its law is drawn.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,14 +116,15 @@ def simulate(
     """
     whole = [np.expand_dims(a, axes) for a, axes in zip(arrays, missing, strict=True)]
     around = frame[0] if isinstance(frame, list) else frame
-    shape, around = around.shape[1:], around.reshape(len(around), -1)
+    shape = around.shape[1:]
+    around = around.reshape(len(around), math.prod(shape))
     axes = len(predictor.coordinates.axes)
     coordinates, mask, fields = whole[:axes], whole[axes], whole[axes + 1 :]
     spread = [np.broadcast_to(c, shape) for c in coordinates]
     cells = wanted_cells(spread, np.broadcast_to(mask, shape))
-    out = np.full((len(realizations.numbers), int(np.prod(shape))), np.nan)
+    out = np.full((len(realizations.numbers), math.prod(shape)), np.nan)
     if not cells.size:
-        return out.reshape(-1, *shape)
+        return out.reshape(len(out), *shape)
     by_lattice = out.shape[1] <= _MASKED * cells.size
     lattice = find_lattice(predictor.coordinates, coordinates, shape) if by_lattice else None
     process, seed = predictor.process, realizations.seed
@@ -149,7 +151,7 @@ def simulate(
         law = predictor.law(task, [f.flat[where] for f in laws])
         for row, z in zip(out, latent, strict=True):
             row[where] = law.from_normal(z)
-    return out.reshape(-1, *shape)
+    return out.reshape(len(out), *shape)
 
 
 def _keys(predictor: Predictor, targets: Targets, numbers: Sequence[FloatArray]) -> KeyArray:
