@@ -43,9 +43,17 @@ def test_one_task_needs_no_thread(monkeypatch):
 def test_several_tasks_run_at_once(monkeypatch):
     """With two processors two calls wait for each other, and both return."""
     monkeypatch.setattr(parallel, "_blas_is_single", lambda: True)
-    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 2)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     barrier = threading.Barrier(2, timeout=20.0)
     assert sorted(in_parallel(lambda k: (barrier.wait(), k)[1], [(0,), (1,)])) == [0, 1]
+
+
+def test_the_environment_limits_threads(monkeypatch):
+    """``OMP_NUM_THREADS`` is obeyed, whatever the machine has."""
+    monkeypatch.setattr(parallel, "_blas_is_single", lambda: True)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    found = in_parallel(where, [(k,) for k in range(5)])
+    assert {thread for _, thread in found} == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("single", [True, False])

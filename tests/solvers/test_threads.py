@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -52,14 +53,44 @@ class TestInThreads:
 
         assert in_threads(slow, range(5)) == [0, 10, 20, 30, 40]
 
-    def test_pieces_run_at_once(self):
+    def test_pieces_run_at_once(self, monkeypatch):
         """Each waits for all the others: one after the other they would never end."""
+        monkeypatch.setenv("OMP_NUM_THREADS", "4")
         barrier = threading.Barrier(4, timeout=10.0)
         in_threads(lambda _: barrier.wait(), range(4))
 
     def test_one_piece_needs_no_thread(self):
         """It runs where it is called."""
         assert in_threads(lambda _: threading.current_thread(), [0]) == [threading.current_thread()]
+
+    def test_one_budget_for_all(self, monkeypatch):
+        """Nested calls, and calls from threads of others, never use more threads than there are."""
+        monkeypatch.setenv("OMP_NUM_THREADS", "4")
+        working, most, lock = 0, 0, threading.Lock()
+
+        def work(_):
+            nonlocal working, most
+            with lock:
+                working += 1
+                most = max(most, working)
+            time.sleep(0.005)
+            with lock:
+                working -= 1
+
+        def nested(_):
+            in_threads(work, range(4))
+
+        in_threads(nested, range(4))
+        assert most == 4
+        most = 0
+        in_threads(nested, range(2))
+        assert 2 < most <= 4
+        most = 0
+        with ThreadPoolExecutor(3) as dask:
+            list(dask.map(nested, range(9)))
+        # The first caller takes the whole budget, the two others their own thread.
+        assert most <= 4 + 2
+        assert len(set(in_threads(lambda _: threading.get_ident(), range(8)))) <= 4
 
     @pytest.mark.parametrize("pieces", [[3], [0, 1, 2, 3], [3, 3]])
     def test_an_error_is_raised(self, pieces):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from xcopula.solvers.threads import in_threads
 
 __all__ = ["in_parallel"]
 
@@ -17,11 +17,9 @@ def in_parallel(function: Callable[..., Any], arguments: list[tuple[Any, ...]]) 
     Threads of ours on top of threads of BLAS would fight for the cores, and limits hold for the
     whole process: whoever runs a computation sets them around it, and only then are there threads.
     """
-    workers = min(len(arguments), os.cpu_count() or 1)
-    if workers <= 1 or not _blas_is_single():
+    if len(arguments) <= 1 or not _blas_is_single():
         return [function(*a) for a in arguments]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda a: function(*a), arguments))
+    return in_threads(lambda a: function(*a), arguments)
 
 
 def _blas_is_single() -> bool:
