@@ -28,7 +28,7 @@ from xcopula.prediction.lattice import find_lattice
 from xcopula.prediction.predictor import ConditionedProcess, Predictor
 from xcopula.process import Targets
 from xcopula.process.bounded import Bounded
-from xcopula.process.paths import KeyArray, add_numbers, place_keys, site_keys
+from xcopula.process.paths import KeyArray, Waves, add_numbers, place_keys, site_keys
 
 __all__ = ["Realizations", "realize", "simulate"]
 
@@ -51,11 +51,14 @@ class Realizations:
         Which realizations.
     rows : ndarray (k, n)
         The prior, with the nugget, at the observations.
+    waves : tuple of Waves
+        The signal.
     """
 
     seed: int
     numbers: tuple[int, ...]
     rows: FloatArray
+    waves: tuple[Waves, ...]
 
 
 def realize(predictor: Predictor, seed: int, start: int, count: int) -> Realizations:
@@ -67,14 +70,17 @@ def realize(predictor: Predictor, seed: int, start: int, count: int) -> Realizat
         If the spectrum of a kernel is not known.
     """
     numbers = tuple(range(start, start + count))
-    rows = np.stack([_at_data(predictor.process, seed, number) for number in numbers])
-    return Realizations(seed, numbers, rows)
+    process = predictor.process
+    waves = tuple(process.prior.draw(seed, number) for number in numbers)
+    pairs = zip(numbers, waves, strict=True)
+    rows = np.stack([_at_data(process, drawn, seed, number) for number, drawn in pairs])
+    return Realizations(seed, numbers, rows, waves)
 
 
-def _at_data(process: ConditionedProcess, seed: int, number: int) -> FloatArray:
+def _at_data(process: ConditionedProcess, waves: Waves, seed: int, number: int) -> FloatArray:
     """Return the prior (n,) at the observations, as they are known."""
     joint, sample = process.joint, process.joint.sample
-    row = process.prior.draw(seed, number).on(sample)
+    row = waves.on(sample)
     for task in range(sample.tasks):
         where = sample.task(task)
         row[where] += process.prior.nuggets(task, site_keys(sample.sites[where]), seed, number)
@@ -128,11 +134,12 @@ def simulate(
     by_lattice = out.shape[1] <= _MASKED * cells.size
     lattice = find_lattice(predictor.coordinates, coordinates, shape) if by_lattice else None
     process, seed = predictor.process, realizations.seed
-    drawn = [process.prior.draw(seed, number) for number in realizations.numbers]
+    drawn = realizations.waves
     if lattice is not None:
         for row, waves in zip(out, drawn, strict=True):
             row[cells] = lattice.signal(waves, task).reshape(-1)[cells]
     laws = [np.broadcast_to(f, shape) for f in fields]
+    means = process.joint.means_of(realizations.rows)
     # Beside the result only what is of some cells is held.
     for part in slices(cells.size, max(_LEAST, _NUMBERS // len(out))):
         where = cells[part]
@@ -147,7 +154,8 @@ def simulate(
             for row, number in zip(prior, realizations.numbers, strict=True):
                 row += process.prior.nuggets(task, keys, seed, number)
         places = Places(targets, task, nugget)
-        latent = _condition(process, realizations, places, prior, *around[:, where])
+        prior -= means(targets, task, nugget)
+        latent = _condition(process, places, prior, *around[:, where])
         law = predictor.law(task, [f.flat[where] for f in laws])
         for row, z in zip(out, latent, strict=True):
             row[where] = law.from_normal(z)
@@ -166,15 +174,13 @@ def _keys(predictor: Predictor, targets: Targets, numbers: Sequence[FloatArray])
 
 def _condition(
     process: ConditionedProcess,
-    realizations: Realizations,
     places: Places,
     prior: FloatArray,
     mean: FloatArray,
     ratio: FloatArray,
 ) -> FloatArray:
-    """Return latent paths (k, m) at places, from the prior there, which is overwritten."""
+    """Return latent paths (k, m) at places, from deviations there, which are overwritten."""
     (targets, task, nugget), joint = places, process.joint
-    prior -= joint.means(targets, realizations.rows, task=task, nugget=nugget)
     datum = joint.sample.observed(task, targets.sites)
     known = np.flatnonzero((datum >= 0) & nugget)
     deviations = prior[:, known]  # a copy: they say which quantile of an interval is drawn

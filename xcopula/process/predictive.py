@@ -107,7 +107,7 @@ class Predictive:
 
     def _tail(self, value: float | FloatArray, sign: float | FloatArray) -> FloatArray:
         """Return the probability of at most a value (sign 1), or of more than it (-1)."""
-        found = ndtr(sign * self.distance(value))
+        found = np.asarray(ndtr(sign * self.distance(value)))
         if self._bounded is not None:
             score = score_of(self.law, value, self.mu.shape)
             found = np.where(self._bounded.where, self._bounded.tail(score, sign), found)

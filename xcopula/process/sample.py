@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -171,14 +172,22 @@ class Sample:
 
     def observed(self, task: int, sites: IntArray) -> IntArray:
         """Return which observation (m,) of a task stands at each of some sites; -1 for none."""
-        where = self.task(task)
-        own = self.sites[where]
-        order = np.argsort(own, kind="stable")
-        place = np.minimum(np.searchsorted(own, sites, sorter=order), max(own.size - 1, 0))
-        if own.size == 0:
+        ordered, rows = self._by_site[task]
+        if rows.size == 0:
             return np.full(sites.shape, NO_SITE, np.int64)
-        found = order[place]
-        return np.where(own[found] == sites, found + where.start, NO_SITE).astype(np.int64)
+        place = np.minimum(np.searchsorted(ordered, sites), rows.size - 1)
+        return np.where(ordered[place] == sites, rows[place], NO_SITE)
+
+    @functools.cached_property
+    def _by_site(self) -> list[tuple[IntArray, IntArray]]:
+        """The sites of each task in order, and the observations there."""
+        tasks = [self.task(i) for i in range(self.tasks)]
+        rows = [own.start + np.argsort(self.sites[own], kind="stable") for own in tasks]
+        return [(self.sites[own], own) for own in rows]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What follows from the rest is made anew where it is needed.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def sites_at(self, inputs: FloatArray) -> IntArray:
         """Return the numbers (m,) of the sites that stand at inputs (d, m); -1 for none."""

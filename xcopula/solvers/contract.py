@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -107,6 +107,9 @@ class Gaussian(Conditioned, LeavesOut, Protocol):
     @property
     def jitter(self) -> float:
         """What had to be added to the diagonal of the covariance, zero as a rule."""
+
+    def means_of(self, scores: FloatArray) -> Callable[[Targets, int, bool], FloatArray]:
+        """Return :meth:`means` of scores (k, n) as a function of targets, task and nugget."""
 
     def with_scores(self, scores: FloatArray) -> Gaussian:
         """Return the same process, conditioned on other scores (n,) at the same sites."""

@@ -7,7 +7,7 @@ operations and two matrices of n^2 numbers.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -268,12 +268,23 @@ class Factorised:
         self, targets: Targets, scores: FloatArray, *, task: int = 0, nugget: bool = True
     ) -> FloatArray:
         """Return the means (k, m) of a task that other scores (k, n) would give."""
+        return self.means_of(scores)(targets, task, nugget)
+
+    def means_of(self, scores: FloatArray) -> Callable[[Targets, int, bool], FloatArray]:
+        """Return :meth:`means` of scores (k, n) as a function of targets, task and nugget.
+
+        The system is solved once.
+        """
         alphas = self.solve(scores)
-        out = np.empty((len(scores), targets.size))
-        for where in batches(targets.size, self.sample.size):
-            rows = self._cross(targets.take(where), task, nugget)
-            out[:, where] = alphas @ rows.T
-        return out
+
+        def means(targets: Targets, task: int, nugget: bool) -> FloatArray:
+            out = np.empty((len(alphas), targets.size))
+            for where in batches(targets.size, self.sample.size):
+                rows = self._cross(targets.take(where), task, nugget)
+                out[:, where] = alphas @ rows.T
+            return out
+
+        return means
 
     def with_scores(self, scores: FloatArray) -> Factorised:
         """Return the same process, conditioned on other scores (n,) at the same sites."""

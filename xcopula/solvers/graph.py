@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +79,26 @@ class Graph:
         """Return some of the terms."""
         return Graph(*(getattr(self, f.name)[which] for f in fields(self)))
 
+    def split(self, inside: npt.NDArray[np.bool_]) -> Split:
+        """Divide terms into those of numbers and those that have intervals, ``inside`` (n,).
+
+        Intervals are the same from one evaluation to the next: what was found last is kept.
+        """
+        last = self._kept.get("split")
+        if last is None or not np.array_equal(last.inside, inside):
+            there = np.arange(self.neighbours.shape[1]) < self.counts[:, None]
+            mixed = inside[self.rows] | (inside[self.neighbours] & there).any(axis=1)
+            last = self._kept["split"] = Split(inside, mixed, self.take(~mixed), self.take(mixed))
+        return last
+
+    @functools.cached_property
+    def _kept(self) -> dict[str, Split]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is kept is found again: it does not travel.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     def terms(self, part: slice = slice(None)) -> Terms:
         """Return some of the terms as the compiled loops read them."""
         # A copy where the arrays are closed: compiled code is for writeable ones.
@@ -88,6 +108,25 @@ class Graph:
             np.require(self.neighbours[part], np.int32, ["C", "W"]),
             np.require(self.counts[part], np.int32, ["C", "W"]),
         )
+
+
+class Split(NamedTuple):
+    """The terms of a graph, divided.
+
+    Attributes
+    ----------
+    inside : ndarray (n,), bool
+        Which observations are intervals.
+    mixed : ndarray (r,), bool
+        Which terms have some, among their neighbours or as what is asked for.
+    numbers, intervals : Graph
+        The terms without and with intervals.
+    """
+
+    inside: npt.NDArray[np.bool_]
+    mixed: npt.NDArray[np.bool_]
+    numbers: Graph
+    intervals: Graph
 
 
 @dataclass(frozen=True)

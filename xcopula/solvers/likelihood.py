@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from xcopula.jit.neighbours import interval_terms
 from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
-from xcopula.kernels.covariance import Contraction
+from xcopula.kernels.covariance import Contraction, CovarianceState
 from xcopula.process import Evidence
 from xcopula.process.intervals import Intervals, unsettled
-from xcopula.solvers.graph import Graph
+from xcopula.solvers.graph import Graph, Split
 from xcopula.solvers.terms import evaluate_terms, pieces, report, singular, total
 from xcopula.solvers.threads import in_threads
 
@@ -60,30 +60,27 @@ def evaluate(evidence: Evidence, graph: Graph, *, gradient: bool) -> Likelihood:
     NotPositiveDefiniteError
         If the covariance of some neighbours cannot be factorised, or stand-ins do not settle.
     """
+    state = ready(evidence.process.state(evidence.theta))
     own = evidence.log_densities + 0.5 * evidence.scores**2
     each = own[graph.rows]
     if evidence.intervals is None:
-        plain = _numbers(evidence, graph, gradient)
+        plain = _numbers(evidence, state, graph, gradient)
         return Likelihood(each + plain.each, *plain[1:])
     inside = np.zeros(evidence.sample.size, np.bool_)
     inside[evidence.intervals.rows] = True
-    mixed = _has_intervals(graph, inside)
-    numbers = _numbers(evidence, graph.take(~mixed), gradient)
-    others = _intervals(evidence, evidence.intervals, graph.take(mixed), inside, gradient)
-    each[~mixed] += numbers.each
-    each[mixed] += others.each
+    split = graph.split(inside)
+    numbers = _numbers(evidence, state, split.numbers, gradient)
+    others = _intervals(evidence, state, evidence.intervals, split, gradient)
+    each[~split.mixed] += numbers.each
+    each[split.mixed] += others.each
     return Likelihood(
         each, numbers.alpha + others.alpha, total([numbers.by, others.by]), others.ends
     )
 
 
-def _has_intervals(graph: Graph, inside: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Tell which terms have intervals, among their neighbours or as what is asked for."""
-    there = np.arange(graph.neighbours.shape[1]) < graph.counts[:, None]
-    return np.asarray(inside[graph.rows] | (inside[graph.neighbours] & there).any(axis=1))
-
-
-def _numbers(evidence: Evidence, graph: Graph, gradient: bool) -> Likelihood:
+def _numbers(
+    evidence: Evidence, state: CovarianceState, graph: Graph, gradient: bool
+) -> Likelihood:
     """Evaluate terms of numbers; log densities are those of scores, less those alone."""
     passed = evaluate_terms(
         evidence.process,
@@ -92,20 +89,21 @@ def _numbers(evidence: Evidence, graph: Graph, gradient: bool) -> Likelihood:
         evidence.theta,
         evidence.scores,
         gradient=gradient,
+        state=state,
     )
     return Likelihood(-0.5 * passed.each.sum(axis=1), passed.alpha, passed.by, None)
 
 
 def _intervals(
     evidence: Evidence,
+    state: CovarianceState,
     intervals: Intervals,
-    graph: Graph,
-    inside: npt.NDArray[np.bool_],
+    split: Split,
     gradient: bool,
 ) -> Likelihood:
     """Evaluate terms that have intervals, some in each thread."""
     process, sample, theta = evidence.process, evidence.sample, evidence.theta
-    state = ready(process.state(theta))
+    inside, graph = split.inside, split.intervals
     inputs = scaled_inputs(sample.inputs, state)
     sites, offsets, w = ints(sample.sites), ints(sample.offsets), floats(evidence.scores)
     limits = np.zeros((2, sample.size))

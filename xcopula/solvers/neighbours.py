@@ -9,7 +9,7 @@ numbers: a million values are some seconds. With all that come before as neighbo
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -206,6 +206,10 @@ class Neighbours:
         return self.predict or (_TILE if self.tiles else _CELL)[tasks > 1]
 
 
+# What does not depend on scores.
+_SHARED = ("_search", "_whole")
+
+
 def _each(size: int) -> IntArray:
     """Return where tiles of one cell each begin."""
     return np.arange(size + 1, dtype=np.int64)
@@ -251,11 +255,15 @@ class Local:
         """Return the means (k, m) of a task that other scores (k, n) would give."""
         return self._krige(targets, scores, task, nugget, np.empty(0))
 
+    def means_of(self, scores: FloatArray) -> Callable[[Targets, int, bool], FloatArray]:
+        """Return :meth:`means` of scores (k, n) as a function of targets, task and nugget."""
+        return lambda targets, task, nugget: self.means(targets, scores, task=task, nugget=nugget)
+
     def with_scores(self, scores: FloatArray) -> Local:
         """Return the same process, conditioned on other scores (n,) at the same sites."""
         other = replace(self, scores=scores)
-        if "_search" in self.__dict__:
-            other.__dict__["_search"] = self._search
+        kept = {name: self.__dict__[name] for name in _SHARED if name in self.__dict__}
+        other.__dict__.update(kept)
         return other
 
     def prior_variance(self, *, task: int = 0, nugget: bool = True) -> float:
@@ -323,7 +331,7 @@ class Local:
     def _known(self) -> Moments:
         return known_data(self.scores, self.extra, self.leave_one_out)
 
-    @property
+    @functools.cached_property
     def _whole(self) -> Graph:
         """The graph of all observations, also where the likelihood has those of some tasks only."""
         if isinstance(self.structure, Connected) and not self.structure.given:

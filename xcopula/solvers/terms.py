@@ -21,7 +21,7 @@ from xcopula.kernels.assembly import (
     ready,
     scaled_inputs,
 )
-from xcopula.kernels.covariance import Contraction
+from xcopula.kernels.covariance import Contraction, CovarianceState
 from xcopula.process import Process, Sample
 from xcopula.solvers.graph import Graph
 from xcopula.solvers.threads import in_threads, thread_count
@@ -74,12 +74,14 @@ def evaluate_terms(
     *,
     gradient: bool,
     extra: FloatArray | None = None,
+    state: CovarianceState | None = None,
 ) -> Evaluated:
     """Evaluate the terms of a graph, some in each thread.
 
-    Where there are ``extra`` variances (n,) scores have errors beside the process.
+    Where there are ``extra`` variances (n,) scores have errors beside the process. The ``state``
+    of the covariance at theta may be at hand.
     """
-    state = ready(process.state(theta))
+    state = ready(process.state(theta)) if state is None else state
     inputs = scaled_inputs(sample.inputs, state)
     sites, offsets = ints(sample.sites), ints(sample.offsets)
     each = np.empty((graph.rows.size, 2))
