@@ -148,7 +148,7 @@ class TestFitWithin:
         assert has_censored_end(recipe, own, (0.0, INF))
         assert not has_censored_end(regress("gamma", on="h"), own, (0.0, INF))
         law = fit_within(recipe, own, {}, (0.0, INF)).at(rows)
-        assert law.name == "normal ~ h (log link) censored at 0"
+        assert law.name == "normal ~ h (log link), censored at 0"
         np.testing.assert_allclose(law.density_pullback(own.values), 0.0, atol=1e-2)
 
     def test_what_ends_there_already_stays(self):
@@ -269,6 +269,30 @@ def test_bad_input_that_has_a_fit(values):
     # A heap of 29 values makes the 30th an outlier: both are said.
     assert len(seen) <= (2 if (values == 2.0).sum() == 29 else 1)
     assert all(issubclass(w.category, UserWarning) for w in seen)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::xcopula.errors.MarginalWarning")
+@pytest.mark.parametrize("marginal", ["gev", "t", "select"])
+@pytest.mark.parametrize("differ", [1, 2])
+def test_nearly_all_values_equal(marginal, differ):
+    """A law that collapses onto ties stops at a millionth of the deviation, without overflow."""
+    values = np.full(30, 2.0)
+    values[:differ] = 5.0 - np.arange(differ)
+    model = xcopula.fit(field(values), "v", marginals=marginal, kernels="matern32")
+    assert model.marginals[0].parameters.get("scale", 1.0) > 1e-12
+    assert np.isfinite(model.loo()["crps"]).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("width", [3.0, 1e3, 1e6])
+@pytest.mark.parametrize("marginal", ["normal", "auto", "gev"])
+def test_limits_as_wide_as_the_variable(width, marginal):
+    """All intervals have a number in common: the variable may be constant."""
+    data = field(RNG.uniform(-1.0, 1.0, 30))
+    data = data.assign(low=data["v"] - width, high=data["v"] + width)
+    with pytest.raises(ValueError, match=r"'v' may be constant: all 30 values may lie between"):
+        xcopula.fit(data, "v", censored={"v": ("low", "high")}, marginals=marginal)
 
 
 @pytest.mark.filterwarnings("error")

@@ -380,6 +380,7 @@ class TestSupport:
         ("given", "error", "match"),
         [
             ({"c": (0, None)}, KeyError, r"`support` names \['c'\].*\['a', 'b'\]"),
+            ((0, 1e300), ValueError, r"ends below 1e\+150, or None for an open end, found \(0, "),
             (0, TypeError, r"`support` must be two numbers.*such as \(0, None\); found 0"),
             ("0,", TypeError, "must be two numbers"),
             ((0, 1, 2), TypeError, "must be two numbers"),

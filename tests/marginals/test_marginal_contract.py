@@ -63,6 +63,13 @@ def deepest(law: Marginal) -> tuple[float, float]:
     return -30.0, 30.0
 
 
+@pytest.mark.parametrize("law", MARGINALS.values(), ids=MARGINALS)
+def test_complex_values(law):
+    """They are refused, with what to take of them."""
+    with pytest.raises(TypeError, match=r"needs real values, found dtype complex128\. Take their"):
+        law.fit(POSITIVE + 1j)
+
+
 @every
 def test_round_trip(law):
     """Scores survive the way to values and back, far into both tails."""

@@ -151,6 +151,7 @@ def start_marginal(
         If it does not admit the values, or they lie outside the support.
     """
     check_values(sample, support, variable)
+    _check_spread(sample, variable)
     covariates = sample.covariates_of(0)
     try:
         fitted = fit_within(law, sample, labels, support)
@@ -165,6 +166,25 @@ def start_marginal(
     if sample.limits is not None:
         check_limits(bound, sample.limits, variable)
     return fitted
+
+
+def _check_spread(sample: Sample, variable: str) -> None:
+    """Refuse values that may all be the same number, as far as their limits say.
+
+    Raises
+    ------
+    ValueError
+        It names the number, and says what to do.
+    """
+    if sample.limits is None:
+        return
+    low, high = float(sample.limits[0].max()), float(sample.limits[1].min())
+    if low <= high and np.isfinite([low, high]).all():
+        raise ValueError(
+            f"Variable {variable!r} may be constant: all {sample.size} values may lie between "
+            f"{low:g} and {high:g}, so wide are their limits. Correct the limits, give some exact "
+            "values, or leave the variable out."
+        )
 
 
 def fit_within(law: Law, sample: Sample, labels: Labels | None, support: Support) -> Marginal:

@@ -42,6 +42,8 @@ FloatArray = npt.NDArray[np.float64]
 Callback = Callable[[int, float, FloatArray], object]
 
 _AUTO = "auto"
+# Ends beyond this are too large to compute with.
+_FARTHEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -300,6 +302,11 @@ def _pair(given: Any) -> Support:
     if not lower < upper:
         raise ValueError(
             f"`support` must have a lower end below the upper one, found {shown(given)}."
+        )
+    if any(_FARTHEST < abs(end) < np.inf for end in (lower, upper)):
+        raise ValueError(
+            f"`support` must have ends below {_FARTHEST:g}, or None for an open end, found "
+            f"{shown(given)}."
         )
     return lower, upper
 

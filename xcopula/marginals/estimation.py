@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ _STEERED = 15  # steps on all values that take the part's Hessian
 _ROUNDING = 1e-15
 _LARGEST = 1e150  # its square is a number
 _CLOSEST = 1e-13  # of the largest value: closer ones differ by their rounding
+_NARROWEST = 1e-6  # of the deviation of the values: a law that collapses onto ties stops there
 
 IntArray = npt.NDArray[np.intp]
 M = TypeVar("M", bound=Marginal)
@@ -37,11 +39,19 @@ def check_sample(values: npt.ArrayLike, law: type[Marginal], *, lower: float = -
     ------
     SupportError
         If a value lies at or below ``lower``, or is infinite.
+    TypeError
+        If they are no real numbers.
     ValueError
         If the array is not 1-D, has NaN, has fewer than two different values, or values that are
         too large or too close to each other to compute with.
     """
-    y = np.asarray(values, dtype=np.float64)
+    y = np.asarray(values)
+    if y.dtype.kind == "c":
+        raise TypeError(
+            f"{law.name} needs real values, found dtype {y.dtype}. Take their `.real` part, their "
+            "`.imag` part or their `abs`."
+        )
+    y = y.astype(np.float64)
     if y.ndim != 1:
         raise ValueError(
             f"{law.name} needs a 1-D array of values, found shape {y.shape}. Flatten it."
@@ -147,12 +157,18 @@ class _Objective:
     limits: Array | None = None
 
     def value(self, law: Marginal) -> float:
+        if law.link == "identity" and law.parameters.get("scale", np.inf) < self._narrowest:
+            return -np.inf
         if self.limits is None:
             each = law.log_density(self.values)
         else:
             each = log_evidence(law, self.values, self.limits)
         total = each.sum() if self.weights is None else self.weights @ each
         return float(total) + law.log_prior()[0]
+
+    @functools.cached_property
+    def _narrowest(self) -> float:
+        return _NARROWEST * float(self.values.std())
 
     def gradient(self, law: Marginal) -> Array:
         if self.limits is None:

@@ -89,7 +89,8 @@ def starting_values(values: Array, limits: Array) -> Array:
     low, high = limits
     ends = np.concatenate([values[~open_], low[open_], high[open_]])
     ends = ends[np.isfinite(ends)]
-    positive = bool((values[~open_] >= 0.0).all() and (high[open_] > 0.0).all())
+    none_below = (values[~open_] >= 0.0).all() and not ((low < 0.0) & np.isfinite(low)).any()
+    positive = bool(none_below and (high[open_] > 0.0).all())
     step = 0.5 * float(ends.std()) or 0.5 * float(np.abs(ends).max(initial=0.0)) or 1.0
     with np.errstate(invalid="ignore"):
         low = np.maximum(low, 0.0) if positive else np.where(np.isinf(low), high - 2 * step, low)

@@ -155,8 +155,9 @@ class Transductive(Method):
         """Condition the sub-models on their data and learn how to combine them."""
         models = condition_each(structure, process, theta)
         nugget = process.covariance.matrices(theta[: process.covariance.size])[-1]
-        # Numbers tell how to combine; of an interval too little is known.
-        known = np.flatnonzero(~known_as_intervals(process.marginals, sample)[sample.task(0)])
+        # Numbers tell how to combine, or numbers within intervals where there are no others.
+        inside = known_as_intervals(process.marginals, sample)[sample.task(0)]
+        known = np.flatnonzero(~inside | inside.all())
         most = min(known.size, _MOST_LEARNT)
         rows = known[np.linspace(0, known.size, most, endpoint=False).astype(np.int64)]
         each = _leave_one_out(models) if sample.sizes[0] <= _MOST_LEARNT else None

@@ -324,7 +324,11 @@ def settle(
         unit = np.concatenate([law.variance, np.sqrt(law.variance)])
         points.append(np.concatenate(own))
         moves.append(np.concatenate(new) - points[-1])
-        moved = float(np.abs(moves[-1] * unit).max())
+        # Of a narrow interval rounding moves precision and pull together; the score stays.
+        precision, pull = np.split(moves[-1], 2)
+        moved = float(
+            np.abs([precision, pull - own.scores * precision] * unit.reshape(2, -1)).max()
+        )
         if not moved > _SETTLED:
             break
         del points[: -_MEMORY - 1], moves[: -_MEMORY - 1]
