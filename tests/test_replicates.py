@@ -122,6 +122,24 @@ def test_other_methods(data, method):
     np.testing.assert_allclose(std[2:], 0.0, atol=1e-9)
 
 
+def test_order_of_rows():
+    """A fit anew with rows in another order finds the same likelihood, to 1e-5 nats."""
+    rng = np.random.default_rng(0)
+    x = np.r_[places := rng.uniform(0.0, 10.0, (30, 2)), places[:20]]
+    signal = np.sin(x[:, 0]) + 0.5 * np.cos(x[:, 1])
+    a, b = (signal + 0.4 * rng.normal(size=50) for _ in range(2))
+    data = xr.Dataset(
+        {"a": ("row", a), "b": ("row", np.where(rng.uniform(size=50) < 0.2, np.nan, b))},
+        coords={"x": ("row", x[:, 0]), "y": ("row", x[:, 1])},
+    )
+    options = OPTIONS | {"coords": ["x", "y"], "method": "full", "anisotropy": False}
+    one, other = (
+        xcopula.fit(rows, "a", "b", **options)
+        for rows in (data, data.isel(row=rng.permutation(50)))
+    )
+    assert other.log_likelihood == pytest.approx(one.log_likelihood, abs=1e-5)
+
+
 def test_a_value_of_another_table_keeps_the_site(data):
     """What was not measured with a replicate shares the nugget of the site, as ever."""
     apart = {"a": data["a"], "b": data["b"].isel(row=slice(0, SITES)).rename(row="other")}

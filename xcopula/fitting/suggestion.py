@@ -52,7 +52,11 @@ def score_correlation(process: Process, sample: Sample) -> FloatArray:
     from scipy.spatial import cKDTree
 
     tasks = process.covariance.tasks
-    trees = [cKDTree(sample.inputs[:, sample.task(i)].T) for i in range(tasks)]
+    # In an order of their own, so that it does not matter in which replicates were given.
+    places = [sample.inputs[:, sample.task(i)] for i in range(tasks)]
+    values = [sample.values[sample.task(i)] for i in range(tasks)]
+    orders = [np.lexsort((y, *x)) for x, y in zip(places, values, strict=True)]
+    trees = [cKDTree(x[:, order].T) for x, order in zip(places, orders, strict=True)]
     matrix = np.eye(tasks)
     for i in range(tasks):
         size = sample.sizes[i]
@@ -60,8 +64,8 @@ def score_correlation(process: Process, sample: Sample) -> FloatArray:
         for j in range(i):
             distance, nearest = trees[j].query(trees[i].data[rows])
             close = distance <= np.quantile(distance, 0.5)
-            own = _scores(process, sample, i, rows[close])
-            other = _scores(process, sample, j, nearest[close])
+            own = _scores(process, sample, i, orders[i][rows[close]])
+            other = _scores(process, sample, j, orders[j][nearest[close]])
             with np.errstate(invalid="ignore", divide="ignore"):  # constant scores: no correlation
                 r = float(np.corrcoef(own, other)[0, 1])
             matrix[i, j] = matrix[j, i] = 0.0 if np.isnan(r) else np.clip(r, -0.95, 0.95)
