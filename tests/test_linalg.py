@@ -106,7 +106,7 @@ def test_hopeless_matrix_names_parameters_and_remedy():
     matrix = np.array([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(
         NotPositiveDefiniteError,
-        match=r"2 observations .* at length_scale=\[9\.\].*1e-06.*near-duplicate.*'matern32'",
+        match=r"2 observations .* at length_scale=\[9\.\].*1e-06.*near-duplicate.*'matern12'",
     ):
         cholesky(matrix.copy, lambda: "length_scale=[9.]")
 

@@ -97,7 +97,7 @@ def cholesky(
         f"The correlation matrix of {n} observations is not positive definite at {describe()} "
         f"(jitter tried up to {JITTERS[-1]:g}). The usual causes are sites that almost coincide "
         "and length scales far beyond the extent of the data: drop or average near-duplicate "
-        "sites, or fit with a rougher kernel such as 'matern32'."
+        "sites. Kernels smoother than 'matern12' fail sooner."
     )
 
 

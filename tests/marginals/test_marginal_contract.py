@@ -25,6 +25,7 @@ from xcopula.marginals import (
     StudentT,
     resolve,
 )
+from xcopula.marginals.intervals import check_limits
 
 RNG = np.random.default_rng(7)
 POSITIVE = RNG.gamma(2.0, 3.0, size=259)
@@ -271,6 +272,19 @@ def test_fit_rejects_with_advice():
         "lognormal needs positive values: 4 of 5 are not (first: -0.2, 0.0, -1.1). Choose a "
         "marginal with wider support ('normal', 'gev', 't', 'parzen') or mask them."
     )
+
+
+@pytest.mark.parametrize("law", [GEV(0.0, 1.0, -0.4), Parzen.fit(POSITIVE)], ids=["gev", "parzen"])
+def test_advice_is_not_what_is_in_use(law):
+    """A marginal that excludes a value is not among those that would hold it."""
+    bad = 5.0 if isinstance(law, GEV) else -1.0
+    for refuse in (
+        lambda: law.check_support(np.array([bad])),
+        lambda: check_limits(law, np.array([[bad], [bad + 0.5]])),
+    ):
+        with pytest.raises(SupportError, match="wider support") as caught:
+            refuse()
+        assert f"'{law.name}'" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", MARGINALS)

@@ -478,7 +478,7 @@ class TestHardMatrices:
         with pytest.raises(NotPositiveDefiniteError, match=r"of 6 neighbours is not positive") as e:
             solver.objective(process, sample, structure, theta)
         assert "length" in str(e.value)
-        assert "rougher kernel such as 'matern32'" in str(e.value)
+        assert "Kernels smoother than 'matern12' fail sooner" in str(e.value)
         conditioned = solver.condition(process, sample, structure, theta)
         cells = reference.some_targets(sample, RNG(0))
         none = [np.empty(0, np.int64)]

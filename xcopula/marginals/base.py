@@ -12,12 +12,12 @@ from xcopula.errors import SupportError
 from xcopula.marginals.tails import Array, log_phi
 from xcopula.warn import shown
 
-__all__ = ["Marginal", "check_parameters", "check_scores", "reject_outside"]
+__all__ = ["Marginal", "check_parameters", "check_scores", "reject_outside", "wider"]
 
 _STEP = 1e-6  # of the width of the bounds
 _SCORE_STEP = 1e-5
 _SHOWN = 3
-_WIDER = "Choose a marginal with wider support ('normal', 'gev', 't', 'parzen') or mask them."
+_WIDE = ("normal", "gev", "t", "parzen")
 _BLOCK = 65_536  # values
 # Names of parameters of the families.
 _NUMBERS = ("location", "scale", "shape", "df", "skewness", "tail")
@@ -41,7 +41,7 @@ class Marginal(ABC):
     link: ClassVar[str] = "identity"
     needs: ClassVar[str] = "finite values"
     includes_lower_end: ClassVar[bool] = False
-    remedy: ClassVar[str] = _WIDER
+    remedy: ClassVar[str] = ""
 
     @classmethod
     def fit(cls, values: npt.ArrayLike) -> Self:
@@ -292,7 +292,12 @@ def _advice(bad: Array, law: Named) -> str:
             "`marginals='auto'` takes zeros for values at or below zero. Or choose another "
             "marginal with wider support, or mask them."
         )
-    return law.remedy
+    return law.remedy or f"Choose a marginal with wider support ({wider(law)}) or mask them."
+
+
+def wider(law: Named) -> str:
+    """List marginals with a wide support, but not the one in use."""
+    return ", ".join(repr(name) for name in _WIDE if name not in law.name.split())
 
 
 def check_scores(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import SupportError
-from xcopula.marginals.base import Marginal
+from xcopula.marginals.base import Marginal, wider
 from xcopula.marginals.tails import Array, log_between, log_phi
 
 __all__ = [
@@ -123,5 +123,5 @@ def check_limits(law: Marginal | type[Marginal], limits: Array, variable: str = 
         raise SupportError(
             f"{prefix}{outside.size} of its limits lie outside the support of the {law.name} law, "
             f"from {first:g} to {last:g} (first: between {low[k]:g} and {high[k]:g}). Correct the "
-            "limits, or choose a law with wider support ('normal', 'gev', 't', 'parzen')."
+            f"limits, or choose a law with wider support ({wider(law)})."
         )

@@ -87,8 +87,8 @@ def fill_in(evidence: Evidence, structure: Connected) -> Evidence:
         if max(in_threads(run, around)) >= 0:
             raise NotPositiveDefiniteError(
                 f"The correlation matrix of neighbours of an interval is not positive definite at "
-                f"{process.describe(theta)}. Drop or average sites that almost coincide, or fit "
-                "with a rougher kernel such as 'matern32'."
+                f"{process.describe(theta)}. Drop or average sites that almost coincide. Kernels "
+                "smoother than 'matern12' fail sooner."
             )
         return Moments(mean[0], np.maximum(variance, _LEAST))
 

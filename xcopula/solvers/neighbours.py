@@ -391,7 +391,7 @@ class Local:
             raise NotPositiveDefiniteError(
                 f"The correlation matrix of {self._near} neighbours of a cell is not positive "
                 f"definite at {self.process.describe(self.theta)}. Drop or average sites that "
-                "almost coincide, or fit with a rougher kernel such as 'matern32'."
+                "almost coincide. Kernels smoother than 'matern12' fail sooner."
             )
         return mean
 

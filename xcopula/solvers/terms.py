@@ -201,7 +201,7 @@ def singular(process: Process, theta: FloatArray, graph: Graph) -> NotPositiveDe
         f"The correlation matrix of {graph.neighbours.shape[1]} neighbours is not positive "
         f"definite at {process.describe(theta)}. The usual causes are sites that almost "
         "coincide and length scales far beyond the extent of the data: drop or average "
-        "near-duplicate sites, or fit with a rougher kernel such as 'matern32'."
+        "near-duplicate sites. Kernels smoother than 'matern12' fail sooner."
     )
 
 
