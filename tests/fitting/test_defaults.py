@@ -148,7 +148,7 @@ class TestFitWithin:
         assert has_censored_end(recipe, own, (0.0, INF))
         assert not has_censored_end(regress("gamma", on="h"), own, (0.0, INF))
         law = fit_within(recipe, own, {}, (0.0, INF)).at(rows)
-        assert law.name == "normal ~ h (log link) censored at 0"
+        assert law.name == "normal ~ h (log link), censored at 0"
         np.testing.assert_allclose(law.density_pullback(own.values), 0.0, atol=1e-2)
 
     def test_what_ends_there_already_stays(self):
