@@ -59,12 +59,12 @@ def latent(model, target) -> np.ndarray:
 def check(data, target, laws, factor, shift=0.0, **options):
     """Compare a fit in other units with that in mg/kg: 1e-6 of a standard deviation.
 
-    The shape of gamma and t marginals has derivatives by differences, which magnify rounding: 1e-5.
+    The shape of gamma and t marginals has derivatives by differences, which magnify rounding: 1e-4.
     """
     plain = in_plain_units(data, laws, **options)
     other = fitted(data, laws, factor, shift, **options)
     names = " ".join(m.name for m in plain.marginals).split()
-    atol = 1e-5 if {"gamma", "t"} & set(names) else 1e-6
+    atol = 1e-4 if {"gamma", "t"} & set(names) else 1e-6
     np.testing.assert_allclose(latent(other, target), latent(plain, target), rtol=0, atol=atol)
     size = plain.observations.sample.size
     moved = other.log_likelihood + size * np.log(factor)
@@ -142,7 +142,7 @@ def test_a_secondary_in_other_units(data, target, factor):
     plain = in_plain_units(data, laws)
     other = fitted(data.assign(Ni=factor * data["Ni"]), laws)
     names = " ".join(m.name for m in plain.marginals).split()
-    atol = 1e-5 if {"gamma", "t"} & set(names) else 1e-6
+    atol = 1e-4 if {"gamma", "t"} & set(names) else 1e-6
     np.testing.assert_allclose(latent(other, target), latent(plain, target), rtol=0, atol=atol)
 
 
