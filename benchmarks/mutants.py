@@ -538,7 +538,7 @@ MUTANTS = (
         "marginals/smoother.py",
         "1.5 * near.std()",
         "1.0 * near.std()",
-        "marginals/test_kernel_sums.py::test_dof_equals_all_pairs",
+        "marginals/test_smoother.py::test_smooth_against_all_kernels",
     ),
     Mutant(
         "smoother-outliers",
