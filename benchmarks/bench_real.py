@@ -126,6 +126,9 @@ SETTINGS: dict[str, Setting] = {
     "plugin": setting("uncertainty", uncertainty="plugin"),
     "full": setting("method", with_secondaries, method="full"),
     "icm": setting("method", with_secondaries, coupling="icm", structures=1),
+    "calibrated weights": setting(
+        "method", with_secondaries, method=Transductive(weights="calibrated")
+    ),
     "report's weights": setting("method", with_secondaries, method=Transductive(weights="report")),
     "stacked weights": setting("method", with_secondaries, method=Transductive(weights="stacked")),
     "restarts": setting("search", restarts=2),

@@ -234,14 +234,13 @@ def by_theta(law, method, y, step=1e-3):
 
 
 def differences(function, x, step=1e-3):
-    """Return the gradient of a scalar function by central differences of fourth order."""
-    gradient = np.empty(x.size)
-    for k in range(x.size):
-        e = step * np.eye(x.size)[k]
+    """Return the derivatives (..., p) of a function by central differences of fourth order."""
+    slopes = []
+    for e in step * np.eye(x.size):
         near = function(x + e) - function(x - e)
         far = function(x + 2 * e) - function(x - 2 * e)
-        gradient[k] = (8.0 * near - far) / (12.0 * step)
-    return gradient
+        slopes.append((8.0 * near - far) / (12.0 * step))
+    return np.stack(slopes, axis=-1) if slopes else np.empty(0)
 
 
 def random_theta(covariance, rng, *, logit=1.0):

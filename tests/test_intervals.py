@@ -11,9 +11,9 @@ import reference
 import xarray as xr
 from reference import Dry
 from scipy import stats
+from xcopula.fitting.optimiser import minimise
 
 import xcopula
-from xcopula.fitting.optimiser import minimise
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Gamma, LogNormal, Normal, regress
@@ -202,15 +202,16 @@ class TestNeighbours:
         np.testing.assert_allclose(local, exact, atol=0.05)
 
     def test_some_terms_stand_for_all(self):
-        """Of 1,500 terms 600 say the log-likelihood of all to a tenth."""
+        """600 of 1,500 terms estimate the log-likelihood of all to a tenth."""
         process, theta, numbers = setting(sizes=(1500,))
         sample = reference.censor(numbers)
         solver = Neighbours(neighbours=10)
         few, graph = solver.subset(process, theta, sample, 600)
         assert graph.rows.size < 620
         assert 0 < few.is_interval.sum() < few.size
-        found, _ = solver.objective(process, few, graph, theta)
-        assert found == pytest.approx(value_of(solver, process, sample)(theta), rel=0.1)
+        expected = value_of(solver, process, sample)(theta)
+        value, _ = solver.objective(process, few, graph, theta)
+        assert value == pytest.approx(expected, rel=0.1)
 
     def test_a_fit_is_near_that_of_numbers(self):
         """Limits below which 30 % lie leave laws and ranges where they were.

@@ -716,12 +716,14 @@ def evaluations(monkeypatch) -> list[int]:
     """Count the likelihoods that are evaluated."""
     seen: list[int] = []
     for solver in (Exact, Neighbours):
+        for name in ("objective", "information"):
+            real = getattr(solver, name)
 
-        def counted(self, process, sample, structure, theta, real=solver.objective):
-            seen.append(sample.size)
-            return real(self, process, sample, structure, theta)
+            def counted(self, process, sample, structure, theta, real=real):
+                seen.append(sample.size)
+                return real(self, process, sample, structure, theta)
 
-        monkeypatch.setattr(solver, "objective", counted)
+            monkeypatch.setattr(solver, name, counted)
     return seen
 
 

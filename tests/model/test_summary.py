@@ -40,7 +40,11 @@ class TestDescription:
         first = next(k for k, line in enumerate(lines) if "correlation with" in line)
         head, row = (line.split() for line in lines[first : first + 2])
         assert head == ["correlation", "with", "metal", "signal", "nugget"]
-        assert row == ["proxy", f"{signal:+.2f}", f"{nugget:+.2f}"]
+        errors = model.parameters["correlation_error"], model.parameters["nugget_correlation_error"]
+        at = {"task": "metal", "other": "proxy"}
+        first, second = float(errors[0].sel(structure=0, **at)), float(errors[1].sel(**at))
+        expected = f"proxy {signal:+.2f} ± {first:.2f} {nugget:+.2f} ± {second:.2f}"
+        assert row == expected.split()
 
     def test_summary_of_a_single_task(self, alone):
         """A model of one variable has no table of correlations."""
@@ -66,7 +70,7 @@ class TestDescription:
         lines = model.summary().splitlines()
         assert lines[0] == "Multi-task Gaussian copula process of 'metal' with 'proxy'"
         solver = "" if method in ("dtc", "fitc", "pitc") else ", solver 'exact'"
-        begins = [f"  method {method!r}{solver}, coupling "]
+        begins = [f"  method {method!r}{solver}, 1 structure, coupling "]
         what = "composite log-likelihood" if method == "transductive" else "log-likelihood"
         begins.append(f"  {what} {model.log_likelihood:.2f} with ")
         place = next(k for k, line in enumerate(lines) if line.startswith("  method"))

@@ -14,9 +14,9 @@ from reference import PLANE_AXES, SPACE_AXES, TANGENT_AXES
 from scipy.optimize import minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
+from xcopula.fitting.optimiser import minimise
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.optimiser import minimise
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import (
@@ -32,7 +32,7 @@ from xcopula.marginals import (
 )
 from xcopula.methods import Sparse
 from xcopula.process import Process, Sample, Targets
-from xcopula.solvers import Exact, batches
+from xcopula.solvers import Exact, Neighbours, batches
 from xcopula.solvers import exact as module
 
 objective = functools.partial(reference.objective, Exact())
@@ -163,6 +163,64 @@ def test_gradient_matches_differences(process):
     np.testing.assert_allclose(
         gradient, expected, rtol=0, atol=1e-6 * max(1.0, np.abs(expected).max())
     )
+
+
+INFORMATION_SETUPS = {
+    name: GRADIENT_SETUPS[name]
+    for name in ("directions and ard", "lmc, ard, two groups", "a kernel each, directions and time")
+} | {"marginals": make("matern32 se matern52", "gev gamma t", noise="correlated")}
+
+
+def covariance_slopes(process, sample, theta):
+    """Return the derivatives (n, n, p) of the covariance of a sample by differences."""
+
+    def matrix(point):
+        factor = np.tril(condition(process, sample, process.join(point)).factor)
+        return factor @ factor.T
+
+    return reference.differences(matrix, theta[: process.covariance.size], step=1e-4)
+
+
+@pytest.mark.parametrize("process", INFORMATION_SETUPS.values(), ids=INFORMATION_SETUPS.keys())
+def test_information(process):
+    """Average information of the covariance; the blocks of the marginals are exact."""
+    sample, theta = setting(process)
+    informed = Exact().information(process, sample, None, theta)
+    value, gradient = objective(process, sample, theta)
+    assert informed.value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(informed.gradient, gradient, rtol=1e-9, atol=1e-9)
+    size = process.covariance.size
+    slopes = covariance_slopes(process, sample, theta)
+    conditioned = condition(process, sample, theta)
+    inverse, scores = conditioned.solve(np.eye(sample.size)), conditioned.scores
+    q = np.einsum("ijk,j->ik", slopes, inverse @ scores)
+    close = functools.partial(np.testing.assert_allclose, rtol=0)
+    expected = 0.5 * q.T @ inverse @ q
+    close(informed.information[:size, :size], expected, atol=1e-5 * np.abs(expected).max())
+    hessian = reference.differences(lambda x: objective(process, sample, x)[1], theta, step=1e-4)
+    scale = np.abs(hessian[size:]).max()
+    close(informed.information[size:], hessian[size:], atol=1e-3 * scale)
+    close(informed.information, informed.information.T, atol=1e-9 * scale)
+
+
+def test_information_is_expected_on_average():
+    """Over samples of the process its mean is the Fisher information."""
+    process = make("matern32 se", noise="correlated")
+    sample, theta = setting(process, (12, 10))
+    size, inputs = process.covariance.size, reference.parts(sample)[0]
+    slopes = np.moveaxis(covariance_slopes(process, sample, theta), -1, 0)
+    relative = np.array([condition(process, sample, theta).solve(slope) for slope in slopes])
+    fisher = 0.5 * np.einsum("aij,bji->ab", relative, relative)
+    draws = [reference.simulate(process, theta, inputs, seed) for seed in range(400)]
+    for solver in (Exact(), Neighbours(neighbours=sample.size - 1)):
+        found = [
+            solver.information(process, s, solver.prepare(process, theta, s), theta).information
+            for s in draws
+        ]
+        parts = np.array(found)[:, :size, :size]
+        error = parts.std(axis=0) / np.sqrt(len(draws))
+        assert (np.abs(parts.mean(axis=0) - fisher) < 4.5 * error + 1e-6).all()
+        assert all(np.linalg.eigvalsh(part)[0] > -1e-9 for part in parts)
 
 
 def test_gradient_where_sites_coincide_in_one_group_only():

@@ -78,6 +78,18 @@ def test_the_gradient_is_that_of_the_value(known):
     np.testing.assert_allclose(gradient, expected, atol=1e-3)
 
 
+def test_terms_add_up_to_the_objective():
+    """The weighted sum of terms is the objective, with and without intervals."""
+    process, theta, numbers = setting((60, 40))
+    solver = Neighbours(neighbours=6)
+    for sample in (numbers, reference.censor(numbers)):
+        few, graph = solver.subset(process, theta, sample, 50)
+        value, _ = solver.objective(process, few, graph, theta)
+        single = np.eye(graph.rows.size, dtype=bool)
+        terms = [solver.objective(process, few, graph.take(k), theta)[0] for k in single]
+        assert sum(terms) == pytest.approx(value, rel=1e-12)
+
+
 def test_a_task_given_the_first():
     """With all as neighbours it is the pair less the first alone, also of intervals."""
     process, theta, numbers = setting()

@@ -168,26 +168,31 @@ def test_gradient_with_few_neighbours(case):
     )
 
 
+def term(solver, process, sample, graph, theta, k):
+    """Return the log density of one term."""
+    value, _ = solver.objective(process, sample, graph.take(np.arange(graph.rows.size) == k), theta)
+    return -value
+
+
 @every
 def test_terms_add_up(case):
-    """Log densities of terms add up to the log-likelihood, each a density given its neighbours."""
+    """The log-likelihood is a sum of log densities, of an observation given its neighbours."""
     process, sample, theta = case()
     solver = Neighbours(neighbours=5)
     structure = solver.prepare(process, theta, sample)
+    graph, exact = structure.graph, Exact()
     value, _ = solver.objective(process, sample, structure, theta)
-    found = solver.log_densities(process, sample, structure, theta)
-    assert found.total == pytest.approx(-value, rel=1e-11)
-    graph = structure.graph
-    exact = Exact()
+    terms = [term(solver, process, sample, graph, theta, k) for k in range(sample.size)]
+    assert sum(terms) == pytest.approx(-value, rel=1e-11)
     for k in range(0, sample.size, 5):
-        own = graph.neighbours[k, : graph.counts[k]].astype(np.int64)
-        joined = np.sort(np.append(own, graph.rows[k]))
+        given = graph.neighbours[k, : graph.counts[k]].astype(np.int64)
+        joined = np.sort(np.append(given, graph.rows[k]))
         expected = -sum(
             sign * exact.objective(process, sample.take(rows), None, theta)[0]
-            for sign, rows in ((1.0, joined), (-1.0, own))
+            for sign, rows in ((1.0, joined), (-1.0, given))
             if rows.size
         )
-        assert found.each[k] == pytest.approx(expected, abs=1e-8)
+        assert terms[k] == pytest.approx(expected, abs=1e-8)
 
 
 class TestOneDensity:
@@ -205,12 +210,12 @@ class TestOneDensity:
         solver = Neighbours(most)
         whole = solver.prepare(process, theta, sample)
         first = whole.graph.rows < sample.offsets[1]
-        own = sample.select([0])
-        structure = solver.prepare(alone, theta[index], own)
-        by_row = np.argsort(whole.graph.rows[first])
-        found = solver.log_densities(process, sample, whole, theta).each[first][by_row]
-        expected = solver.log_densities(alone, own, structure, theta[index]).each
-        close(found, expected[np.argsort(structure.graph.rows)], 1e-11)
+        value, gradient = solver.objective(process, sample, whole.graph.take(first), theta)
+        part = sample.select([0])
+        structure = solver.prepare(alone, theta[index], part)
+        expected = solver.objective(alone, part, structure, theta[index])
+        assert value == pytest.approx(expected[0], rel=1e-11)
+        close(gradient[index], expected[1], 1e-9)
 
     @pytest.mark.parametrize("most", [4, 500])
     def test_a_task_given_the_first(self, most):

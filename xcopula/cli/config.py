@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 # What a file cannot say of a fit.
-_NOT_HERE = ("compute", "callback", "progress")
+_NOT_HERE = ("compute", "progress")
 
 
 def read_config(path: Path) -> dict[str, Any]:

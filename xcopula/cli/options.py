@@ -64,7 +64,6 @@ _OPTIONS = (
         "--structures", metavar="N", callback=_whole, help="Nested structures; auto by default."
     ),
     click.option("--noise", metavar="NAME", help="correlated (default) or independent nuggets."),
-    click.option("--optimizer", metavar="NAME", help="l-bfgs (default), cg or annealing."),
     click.option(
         "--ard",
         metavar="GROUP",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.fitting.interruption import interruptible
-from xcopula.fitting.optimiser import Loss, Objective, Optimum
+from xcopula.fitting.newton import Loss, Optimum
 from xcopula.fitting.stages import minimise_in_stages
 from xcopula.fitting.watch import Watch
 from xcopula.kernels import TaskKernel
@@ -53,24 +53,19 @@ def penalised(
     objective: Callable[[FloatArray], tuple[float, FloatArray]],
     information: Callable[[FloatArray], Any] | None = None,
 ) -> Loss:
-    """Return the negative log posterior density as a function of theta."""
+    """Return the negative log posterior density, with its information where there is one."""
 
-    def value(theta: FloatArray) -> tuple[float, FloatArray]:
-        nll, gradient = objective(theta)
-        prior, prior_gradient = process.log_prior(theta)
-        return nll - prior, gradient - prior_gradient
-
-    if information is None:
-        return Loss(value)
-
-    def informed(theta: FloatArray) -> tuple[float, FloatArray, FloatArray | None]:
-        nll, gradient, matrix = information(theta)
+    def value(theta: FloatArray) -> tuple[float, FloatArray, FloatArray | None]:
+        if information is None:
+            (nll, gradient), matrix = objective(theta), None
+        else:
+            nll, gradient, matrix = information(theta)
         prior, prior_gradient = process.log_prior(theta)
         if matrix is not None:
             matrix = matrix + process.prior_information(theta)
         return nll - prior, gradient - prior_gradient, matrix
 
-    return Loss(value, informed)
+    return value
 
 
 @dataclass(frozen=True)
@@ -196,7 +191,7 @@ class Alone:
         """Return the sample, or the subsample of its terms, as a model."""
         return Part.of(self.solver, process, theta, self.sample, terms=self.terms)
 
-    def objective(self, process: Process, part: Part) -> Objective:
+    def objective(self, process: Process, part: Part) -> Loss:
         """Return what is minimised; it stops when the fit that it belongs to does."""
         return interruptible(loss_of(process, part), self.ticket)
 

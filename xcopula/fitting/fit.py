@@ -17,7 +17,7 @@ from xcopula.arguments import check_flag
 from xcopula.fitting.directions import Anisotropy, free_groups
 from xcopula.fitting.interruption import stop_together
 from xcopula.fitting.recovery import interruption
-from xcopula.fitting.request import Callback, Request, check_names, check_thin
+from xcopula.fitting.request import Request, check_names, check_thin
 from xcopula.fitting.steps import Agreed, begin, bring_together, fit_alone, fit_pair, fit_together
 from xcopula.fitting.together import Fitted
 from xcopula.fitting.watch import keep_best
@@ -66,7 +66,6 @@ def fit(
     coupling: str = "convolution",
     structures: int | str = "auto",
     noise: str = "correlated",
-    optimizer: str = "l-bfgs",
     ard: bool | Sequence[str] = False,
     anisotropy: Anisotropy = True,
     censored: Censored = "auto",
@@ -78,7 +77,6 @@ def fit(
     seed: int = 0,
     compute: bool = True,
     progress: Progress = None,
-    callback: Callback | None = None,
 ) -> CopulaModel | LazyModel:
     """Fit a multi-task Gaussian copula process by maximum likelihood.
 
@@ -143,9 +141,6 @@ def fit(
         there are.
     noise : {"correlated", "independent"}
         Whether the nuggets of variables sampled at one site are correlated.
-    optimizer : {"l-bfgs", "cg", "annealing"}
-        How all parameters are optimised together: quasi-Newton, conjugate gradients, or
-        simulated annealing followed by quasi-Newton.
     ard : bool or sequence of str
         Groups in which every coordinate has its own length scale; True for all groups.
     anisotropy : bool or names
@@ -181,7 +176,7 @@ def fit(
     restarts : int
         Further starting points of the optimiser, around the one where the variables alone ended.
     seed : int
-        Seeds restarts and annealing; the same seed gives the same model.
+        Seeds restarts; the same seed gives the same model.
     compute : bool
         False returns a :class:`LazyModel`: the graph of a fit that has not run yet.
     progress : bool or callable, optional
@@ -189,9 +184,6 @@ def fit(
         of a terminal and in a notebook only. A function is called with every
         :class:`~xcopula.progress.Event`, such as :func:`xcopula.progress.to_logger` makes one.
         Steps that workers of a cluster run are not shown: their dashboard shows them.
-    callback : callable, optional
-        Called as ``callback(iteration, log_likelihood, theta)``. The value is that of the step
-        that is running (one pair, or all parameters together), and includes weak priors.
 
     Returns
     -------
@@ -222,12 +214,10 @@ def fit(
         coupling=coupling,
         structures=structures,
         noise=noise,
-        optimizer=optimizer,
         uncertainty=uncertainty,
         restarts=restarts,
         seed=seed,
         max_hours=max_hours,
-        callback=_Counted(callback) if callable(callback) else callback,
         censored=thinned_censored(censored, thin),
         replicates=replicates,
         support=support,
@@ -250,7 +240,6 @@ def fit(
     if not compute:
         if listener is not None:
             _check_lazy(progress)
-        _check_picklable(callback)
         graph = _Fitting(sources, system, request).graph()
         return LazyModel(
             variables,
@@ -278,17 +267,6 @@ def fit(
     return model
 
 
-class _Counted:
-    """A callback that counts iterations over all starts and steps of a fit."""
-
-    def __init__(self, callback: Callback) -> None:
-        self.callback, self.count = callback, 0
-
-    def __call__(self, iteration: int, log_likelihood: float, theta: FloatArray) -> object:
-        self.count += 1
-        return self.callback(self.count, log_likelihood, theta)
-
-
 @dataclass(frozen=True)
 class _Fitting:
     """The steps of one fit, to be run or recorded."""
@@ -313,9 +291,7 @@ class _Fitting:
         if len(self.sources) > 1 and self.request.method.pairwise:
             # Sub-models run side by side: one BLAS thread each, or they would fight for the cores.
             with threadpool_limits(1, user_api="blas"):
-                # A callback belongs to this process; a cluster would call a copy of it.
-                options = {"scheduler": "threads"} if self.request.callback else {}
-                together: CopulaModel = self.graph().compute(**options)
+                together: CopulaModel = self.graph().compute()
             return together
         start = _start(self.sources, self.system, self.request)
         # Threads of BLAS pay for large matrices only; on small ones they wait for each other.
@@ -423,17 +399,3 @@ def _check_lazy(progress: Progress) -> None:
             f"`progress` must be None with compute=False, found {shown(progress)}: nothing runs "
             "yet. Give it to the model, `model.compute(progress=True)`."
         )
-
-
-def _check_picklable(callback: Callback | None) -> None:
-    if callback is None:
-        return
-    import cloudpickle
-
-    try:
-        cloudpickle.dumps(callback)
-    except Exception as error:
-        raise TypeError(
-            f"With compute=False the callback travels with the graph, but it cannot be pickled "
-            f"({error}). Give a function without open files or locks, or none."
-        ) from error

@@ -1,21 +1,32 @@
-"""Newton's method in a trust region, with the information matrix of a likelihood."""
+"""Newton's method in a box and a trust region, with the information matrix of a likelihood.
+
+Without an information matrix the curvature is that of secant corrections alone (BFGS).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting.watch import Watch
 
-__all__ = ["Descent", "Informed", "descend"]
+__all__ = ["Loss", "Optimum", "minimise", "minimise_from", "units"]
 
 FloatArray = npt.NDArray[np.float64]
-# Value, gradient and information at a point; no information where the value is infinite.
-Informed = Callable[[FloatArray], tuple[float, FloatArray, FloatArray | None]]
+# Value, gradient and information at a point; no information where it is unknown.
+Loss = Callable[[FloatArray], tuple[float, FloatArray, FloatArray | None]]
 
+_ITERATIONS = 300
+# Two iterations that gain less nats than this are the last.
+_TOLERANCE = 3e-4
+# Iterations from each of several starts, before the best one is followed to the end.
+_SCOUT_ITERATIONS = 15
+# A box is so many units wide: the location of a marginal lies within four scales.
+_BOX = 8.0
 # Radius of the trust region in units of the parameters: at first, and at most.
 _RADIUS, _WIDEST = 1.0, 8.0
 # A step is kept if it gains this share of what was promised. The region shrinks where it gains less
@@ -34,77 +45,82 @@ _BISECTIONS = 60
 
 
 @dataclass(frozen=True)
-class Descent:
+class Optimum:
     """Where a search ended.
 
     Attributes
     ----------
     theta : ndarray
     value : float
-    information : ndarray or None
-        At theta.
-    evaluations : int
     converged : bool
     message : str
+    evaluations : int
+    information : ndarray or None
+        At theta.
     """
 
     theta: FloatArray
     value: float
-    information: FloatArray | None
-    evaluations: int
     converged: bool
     message: str
+    evaluations: int
+    information: FloatArray | None = None
 
 
-def descend(
-    function: Informed,
+def units(bounds: FloatArray) -> FloatArray:
+    """Return the unit of each parameter: a share of the width of its box (size, 2)."""
+    width = np.ptp(bounds, axis=1)
+    return np.asarray(np.where(width > 0.0, width, 1.0) / _BOX)
+
+
+def minimise(
+    loss: Loss,
     start: FloatArray,
     bounds: FloatArray,
-    unit: FloatArray,
     *,
-    gain: float,
-    promise: float,
-    iterations: int,
-    report: Callable[[int, float, FloatArray], object],
-) -> Descent:
-    """Minimise in a box (p, 2).
+    watch: Watch | None = None,
+    gain: float = _TOLERANCE,
+    promise: float | None = None,
+    iterations: int = _ITERATIONS,
+) -> Optimum:
+    """Minimise in a box.
+
+    Where the function is infinite (a value left the support of its marginal, or a matrix was not
+    positive definite) steps are taken back.
 
     Parameters
     ----------
-    function : callable
+    loss : callable
     start : ndarray (p,)
     bounds : ndarray (p, 2)
-    unit : ndarray (p,)
-        Units of the parameters, in which the trust region is a ball.
+    watch : Watch, optional
+        Called after each step.
     gain : float
-        Two steps in a row that gain less are the last.
-    promise : float
-        A step that promises less is not made.
+        Two successive steps that gain less are the last.
+    promise : float, optional
+        A step that promises less is not made; ``gain`` by default.
     iterations : int
         Steps at most.
-    report : callable
-        Called as ``report(iteration, value, theta)`` after each step.
 
     Raises
     ------
     NotPositiveDefiniteError
         If the function raises it at the start.
     """
+    promise, unit = gain if promise is None else promise, units(bounds)
     theta = np.clip(start, bounds[:, 0], bounds[:, 1])
-    value, slope, matrix = function(theta)
+    value, slope, matrix = loss(theta)
     evaluations, radius, small = 1, _RADIUS, 0
-    if not np.isfinite(value) or matrix is None or not np.isfinite(slope).all():
+    if not (np.isfinite(value) and np.isfinite(slope).all()):
         message = "the likelihood is zero at every point that was tried"
-        return Descent(theta, np.inf, None, evaluations, False, message)
+        return Optimum(theta, np.inf, False, message, evaluations)
     pairs: list[tuple[FloatArray, FloatArray]] = []
 
-    def ended(converged: bool, message: str) -> Descent:
-        return Descent(theta, value, matrix, evaluations, converged, message)
+    def ended(converged: bool, message: str) -> Optimum:
+        return Optimum(theta, value, converged, message, evaluations, matrix)
 
     for iteration in range(1, iterations + 1):
-        curvature = _positive(matrix * np.outer(unit, unit))
-        for step, change in pairs[-_MEMORY:]:
-            curvature = _corrected(curvature, step, change)
+        curvature = _curvature(matrix, unit, pairs)
         pull = slope * unit
         low, high = theta <= bounds[:, 0], theta >= bounds[:, 1]
         free = np.flatnonzero(~((low & (pull > 0.0)) | (high & (pull < 0.0))))
@@ -121,7 +137,7 @@ def descend(
             if promised < promise:
                 return ended(True, f"a step promises less than {promise:g} nats")
             try:
-                new_value, new_slope, new_matrix = function(new)
+                new_value, new_slope, new_matrix = loss(new)
             except NotPositiveDefiniteError:
                 new_value, new_slope, new_matrix = np.inf, slope, None
             evaluations += 1
@@ -132,17 +148,74 @@ def descend(
                 radius = _SHRINK * length
             elif share > _GOOD and length > 0.8 * radius:
                 radius = min(_GROW * radius, _WIDEST)
-            if share > _KEPT and new_matrix is not None:
+            if share > _KEPT:
                 break
             if radius < _SHORTEST:
                 return ended(False, "no step along the slope gains")
         pairs.append((step, (new_slope - slope) * unit))
         small = small + 1 if value - new_value < gain else 0
         theta, value, slope, matrix = new, new_value, new_slope, new_matrix
-        report(iteration, value, theta)
+        if watch is not None:
+            watch(iteration, value, theta)
         if small >= 2:
             return ended(True, f"two iterations gained less than {gain:g} nats each")
     return ended(False, f"{iterations} iterations were not enough")
+
+
+def minimise_from(
+    loss: Loss,
+    starts: Sequence[FloatArray],
+    bounds: FloatArray,
+    *,
+    watch: Watch | None = None,
+    gain: float = _TOLERANCE,
+) -> Optimum:
+    """Search from each start for a few iterations, then from the best one to convergence.
+
+    A start where no covariance can be factorised is passed over while another can.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If that is so at every start.
+    """
+
+    def search(start: FloatArray, number: int, iterations: int = _ITERATIONS) -> Optimum:
+        if watch is not None:
+            watch.begin(number + 1, len(starts))
+        return minimise(loss, start, bounds, watch=watch, gain=gain, iterations=iterations)
+
+    if len(starts) == 1:
+        return search(starts[0], 0)
+    scouts: dict[int, Optimum] = {}
+    failures: list[NotPositiveDefiniteError] = []
+    for number, start in enumerate(starts):
+        try:
+            scouts[number] = search(start, number, _SCOUT_ITERATIONS)
+        except NotPositiveDefiniteError as error:
+            failures.append(error)
+    if not scouts:
+        raise failures[0]
+    best = min(scouts, key=lambda number: scouts[number].value)
+    final, evaluations = scouts[best], sum(scout.evaluations for scout in scouts.values())
+    if not final.converged:
+        final = search(final.theta, best)
+        evaluations += final.evaluations
+    return replace(final, evaluations=evaluations)
+
+
+def _curvature(
+    matrix: FloatArray | None, unit: FloatArray, pairs: Sequence[tuple[FloatArray, FloatArray]]
+) -> FloatArray:
+    """Return the curvature in units of the parameters: the information with secant corrections."""
+    if matrix is not None:
+        curvature, pairs = _positive(matrix * np.outer(unit, unit)), pairs[-_MEMORY:]
+    else:
+        scales = [float(y @ y) / float(s @ y) for s, y in pairs if float(s @ y) > 0.0]
+        curvature = (scales[-1] if scales else 1.0) * np.eye(unit.size)
+    for step, change in pairs:
+        curvature = _corrected(curvature, step, change)
+    return curvature
 
 
 def _positive(matrix: FloatArray) -> FloatArray:

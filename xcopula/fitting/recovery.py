@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from xcopula.errors import FitInterrupted
-from xcopula.fitting.optimiser import Optimum
+from xcopula.fitting.newton import Optimum
 from xcopula.fitting.request import Request
 from xcopula.fitting.together import Fitted, Together, begin_together
 from xcopula.fitting.watch import Best

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from xcopula.arguments import check_flag, check_integer
 from xcopula.fitting.defaults import Support, default_kernel, is_flexible
-from xcopula.fitting.optimiser import OPTIMIZERS
 from xcopula.fitting.select import Options, kernel_options, marginal_options
 from xcopula.kernels import Nested, TaskKernel
 from xcopula.kernels.covariance import COUPLINGS, NOISES, Covariance, InputGroup
@@ -29,7 +28,6 @@ from xcopula.solvers import resolve_solver
 from xcopula.warn import shown
 
 __all__ = [
-    "Callback",
     "Request",
     "as_names",
     "check_names",
@@ -39,7 +37,6 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
-Callback = Callable[[int, float, FloatArray], object]
 
 _AUTO = "auto"
 # Ends beyond this are too large to compute with.
@@ -65,10 +62,8 @@ class Request:
     structures : int or None
         Number of nested structures; None for the default of the coordinates, until the data are
         known.
-    optimizer : str
     restarts, seed : int
     max_hours : float or None
-    callback : callable, optional
     uncertainty : str
         How parameter uncertainty enters predictions.
     ticket : int
@@ -90,11 +85,9 @@ class Request:
     coupling: str
     structures: int | None
     noise: str
-    optimizer: str
     restarts: int
     seed: int
     max_hours: float | None
-    callback: Callback | None
     uncertainty: str = "plugin"
     ticket: int = 0
     anisotropy: tuple[bool, ...] = ()
@@ -114,12 +107,10 @@ class Request:
         coupling: str,
         structures: int | str,
         noise: str,
-        optimizer: str,
         uncertainty: str,
         restarts: int,
         seed: int,
         max_hours: float | None,
-        callback: Callback | None,
         censored: object = AUTO,
         replicates: bool = False,
         support: object = None,
@@ -127,7 +118,6 @@ class Request:
         """Check the options of a fit of some variables, and resolve their names."""
         _check_choice("coupling", coupling, COUPLINGS)
         _check_choice("noise", noise, NOISES)
-        _check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
         resolved = resolve_method(method)
         coupling = resolved.coupling or coupling
         task_kernels = _by_variable("kernels", kernels, names, kernel_options)
@@ -142,12 +132,10 @@ class Request:
             coupling=coupling,
             structures=_structures(structures, task_kernels),
             noise=noise,
-            optimizer=optimizer,
             uncertainty=check_uncertainty(uncertainty),
             restarts=check_integer("restarts", restarts),
             seed=check_integer("seed", seed),
             max_hours=max_hours,
-            callback=callback,
             censored=rules_of(censored, names),
             replicates=check_flag("replicates", replicates),
             support=check_supports(support, names),
@@ -159,8 +147,6 @@ class Request:
             raise TypeError(f"`max_hours` must be a number of hours or None, found {hours!r}.")
         if hours is not None and not hours > 0.0:
             raise ValueError(f"`max_hours` must be positive, found {hours!r}. None sets no limit.")
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"`callback` must be a function or None, found {shown(self.callback)}.")
         if self.method.law is not None and any(self.support):
             raise ValueError(
                 f"`support` cuts laws off, but method={self.method.name!r} takes "
@@ -216,11 +202,6 @@ class Request:
             and not is_flexible(law)
             for law, stated in zip(self.laws, supports, strict=True)
         )
-
-    def progress(self) -> Callback | None:
-        """Return the callback as the optimiser calls it: with what it minimises."""
-        callback = self.callback
-        return callback and (lambda k, value, theta: callback(k, -value, theta))
 
 
 def check_names(primary: str, secondary: str | Sequence[str]) -> list[str]:

@@ -14,21 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.optimiser import (
-    UNWATCHED,
-    Objective,
-    Optimum,
-    Watching,
-    minimise,
-    minimise_from,
-)
+from xcopula.fitting.newton import Loss, Optimum, minimise, minimise_from
+from xcopula.fitting.watch import Watch
 
 __all__ = ["Staged", "minimise_in_stages"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 # Makes the objective with a structure for parameters near theta: of so many terms, or of all.
-Prepare = Callable[[FloatArray, int | None], Objective]
+Prepare = Callable[[FloatArray, int | None], Loss]
 
 # Length scales that moved by this share have other neighbours. They are chosen anew so often at
 # most; on some terms, which say less, less often.
@@ -63,8 +57,7 @@ def minimise_in_stages(
     anew: bool,
     whole: bool = True,
     rough: bool = False,
-    watch: Watching = UNWATCHED,
-    **options: Any,
+    watch: Watch | None = None,
 ) -> Staged:
     """Minimise on some terms, choose neighbours anew until they suit, then minimise on all terms.
 
@@ -86,10 +79,8 @@ def minimise_in_stages(
         Whether to end on all terms; else what the part says is enough.
     rough : bool
         Whether the result is only where another search starts.
-    watch : Watching, optional
-        Follows every stage; ``progress`` of the options follows the first search only.
-    **options
-        Of :func:`~xcopula.fitting.optimiser.minimise_from`, for the first search.
+    watch : Watch, optional
+        Follows every stage.
     """
     ends_on_all = terms is not None and whole
     each = 1.0 if terms is None else size / terms
@@ -98,8 +89,7 @@ def minimise_in_stages(
     fine: dict[str, Any] = exact if terms is None else {"gain": _PART_GAIN * each}
     made = starts[0]
     objective = prepare(made, terms)
-    given: dict[str, Any] = {"watch": watch, **(first or fine), **options}
-    optimum = minimise_from(objective, starts, bounds, **given)
+    optimum = minimise_from(objective, starts, bounds, watch=watch, **(first or fine))
     rounds = _ROUNDS if terms is None else _ROUNDS_ON_SOME
     for _ in range(rounds if anew else 0):
         if _is_near(optimum.theta, made, lengths):
@@ -126,7 +116,7 @@ def _end_on_all(
     *,
     lengths: IntArray,
     anew: bool,
-    watch: Watching = UNWATCHED,
+    watch: Watch | None = None,
 ) -> Staged:
     """Go on with all terms from where a search on some terms has ended.
 
@@ -149,11 +139,12 @@ def _end_on_all(
 
 
 def _go_on(
-    begun: Optimum, objective: Objective, bounds: FloatArray, watch: Watching, **options: Any
+    begun: Optimum, objective: Loss, bounds: FloatArray, watch: Watch | None, **options: Any
 ) -> Optimum:
     """Minimise from where another search has ended."""
-    watch.stage()
-    again = minimise(objective, begun.theta, bounds, progress=watch, **options)
+    if watch is not None:
+        watch.stage()
+    again = minimise(objective, begun.theta, bounds, watch=watch, **options)
     return replace(again, evaluations=again.evaluations + begun.evaluations)
 
 

@@ -36,7 +36,7 @@ from xcopula.fitting.defaults import (
 from xcopula.fitting.directions import input_groups
 from xcopula.fitting.heaps import refuse_zeros, warn_of_heap, warn_of_numbers
 from xcopula.fitting.interruption import run_of
-from xcopula.fitting.optimiser import Loss, Objective, Optimum
+from xcopula.fitting.newton import Loss, Optimum
 from xcopula.fitting.request import Request, check_structures
 from xcopula.fitting.select import agree, select, tabulate
 from xcopula.fitting.suggestion import suggest
@@ -208,24 +208,16 @@ def fit_pair(observations: Observations, request: Request, agreed: Agreed, task:
         point[free] = part
         return point
 
-    def prepare(at: FloatArray, terms: int | None) -> Objective:
+    def prepare(at: FloatArray, terms: int | None) -> Loss:
         given = given_tasks(request.solver)
         part = Part.of(request.solver, process, filled(at), sample, given=given, terms=terms)
         whole = loss_of(process, part)
 
-        def plain(point: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = whole(filled(point))
-            return value, gradient[free]
-
-        if whole.informed is None:
-            return Loss(plain)
-        complete = whole.informed
-
-        def informed(point: FloatArray) -> tuple[float, FloatArray, FloatArray | None]:
-            value, gradient, matrix = complete(filled(point))
+        def loss(point: FloatArray) -> tuple[float, FloatArray, FloatArray | None]:
+            value, gradient, matrix = whole(filled(point))
             return value, gradient[free], None if matrix is None else matrix[np.ix_(free, free)]
 
-        return Loss(plain, informed)
+        return loss
 
     best = best_of(request.ticket)
     best.given = observations, request, *agreed

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from xcopula.fitting.alone import Single, length_parameters, penalised, some_terms
 from xcopula.fitting.interruption import interruptible
-from xcopula.fitting.optimiser import UNWATCHED, Loss, Objective, Optimum, Watching, units
+from xcopula.fitting.newton import Loss, Optimum, units
 from xcopula.fitting.request import Request
 from xcopula.fitting.stages import Staged, minimise_in_stages
 from xcopula.fitting.suggestion import suggest
-from xcopula.fitting.watch import best_of
+from xcopula.fitting.watch import Watch, best_of
 from xcopula.kernels.covariance import Covariance
 from xcopula.labels.observations import Observations
 from xcopula.process import Process, Sample
@@ -110,7 +110,7 @@ class Together:
         process: Process,
         start: FloatArray,
         *,
-        watch: Watching = UNWATCHED,
+        watch: Watch | None = None,
     ) -> Fitted:
         """Maximise the likelihood from a start, and from ``restarts`` others around it."""
         limited = replace(self.request, restarts=0) if self.settled else self.request
@@ -133,15 +133,11 @@ class Together:
 
     def judge(self, process: Process, optimum: Optimum) -> Fitted:
         """Evaluate the likelihood at given parameters."""
-        theta, matrix = optimum.theta, None
-        loss = self._objective(process, self._prepare(process, theta))
-        if loss.informed is None:
-            value, _ = loss(theta)
-        else:
-            value, _, matrix = loss.informed(theta)
+        theta = optimum.theta
+        value, _, matrix = self._objective(process, self._prepare(process, theta))(theta)
         return _fitted(process, Staged(replace(optimum, value=value, information=matrix), theta))
 
-    def _objectives(self, process: Process) -> Callable[[FloatArray, int | None], Objective]:
+    def _objectives(self, process: Process) -> Callable[[FloatArray, int | None], Loss]:
         """Return what makes the objective of so many terms, or of all, for parameters near theta.
 
         The method prepares the sample for it.
@@ -208,7 +204,7 @@ def _fitted(process: Process, staged: Staged) -> Fitted:
 
 
 def in_stages(
-    prepare: Callable[[FloatArray, int | None], Objective],
+    prepare: Callable[[FloatArray, int | None], Loss],
     start: FloatArray,
     bounds: FloatArray,
     request: Request,
@@ -222,16 +218,13 @@ def in_stages(
         _heard(prepare, request),
         [start, *others],
         bounds,
-        progress=request.progress(),
-        optimizer=request.optimizer,
-        seed=request.seed,
         **stages,
     )
 
 
 def _heard(
-    prepare: Callable[[FloatArray, int | None], Objective], request: Request
-) -> Callable[[FloatArray, int | None], Objective]:
+    prepare: Callable[[FloatArray, int | None], Loss], request: Request
+) -> Callable[[FloatArray, int | None], Loss]:
     """Return objectives that count for a fit, and stop when it does."""
     best = best_of(request.ticket)
     return lambda theta, terms: best.counted(interruptible(prepare(theta, terms), request.ticket))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.optimiser import Loss, Objective, each_way
 from xcopula.progress.run import UNHEARD, Step
 
 __all__ = ["Best", "Watch", "best_of", "keep_best"]
 
 FloatArray = npt.NDArray[np.float64]
+Evaluate = Callable[[FloatArray], Any]
 
 
 class Best:
@@ -56,17 +56,14 @@ class Best:
 
         return keep
 
-    def counted(self, objective: Objective) -> Loss:
-        """Return an objective whose evaluations are counted here."""
+    def counted(self, evaluate: Evaluate) -> Evaluate:
+        """Return a function whose evaluations are counted here."""
 
-        def counts(function: Callable[[FloatArray], Any]) -> Callable[[FloatArray], Any]:
-            def value(theta: FloatArray) -> Any:
-                self.evaluations = 1 + next(self._count)  # of several threads, without a lock
-                return function(theta)
+        def counts(theta: FloatArray) -> Any:
+            self.evaluations = 1 + next(self._count)  # of several threads, without a lock
+            return evaluate(theta)
 
-            return value
-
-        return each_way(objective, counts)
+        return counts
 
 
 _kept: dict[int, Best] = {}

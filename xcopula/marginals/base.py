@@ -275,7 +275,7 @@ def reject_outside(
     prefix = f"{variable}: " if variable else ""
     raise SupportError(
         f"{prefix}{law.name} needs {needs}: {bad.size} of {y.size} are not (first: {_first(bad)}). "
-        f"{_advice(bad, law)}"
+        f"{_advice(bad, law, np.max(upper))}"
     )
 
 
@@ -283,10 +283,16 @@ def _first(values: Array) -> str:
     return ", ".join(str(float(value)) for value in values[:_SHOWN])
 
 
-def _advice(bad: Array, law: Named) -> str:
+def _advice(bad: Array, law: Named, upper: float) -> str:
     """Say what to do about values that a law does not admit."""
     if np.isinf(bad).all():
         return "Mask them."
+    if (bad >= upper).all():
+        return (
+            f"If they mean '{upper:g} or more', name the limit by `censored=` and the pair "
+            f"({upper:g}, None), with a `support` that is open above. If not, state a wider "
+            "`support`, or mask them."
+        )
     if (bad == 0.0).all():
         return (
             "`marginals='auto'` takes zeros for values at or below zero. Or choose another "
@@ -317,5 +323,6 @@ def check_scores(
     if bad.size:
         raise SupportError(
             f"Variable {variable!r}: {bad.size} of {values.size} values have no finite normal "
-            f"score under the {law.name} law (first: {_first(bad)}). {_advice(bad, law)}"
+            f"score under the {law.name} law (first: {_first(bad)}). "
+            f"{_advice(bad, law, law.support[1])}"
         )

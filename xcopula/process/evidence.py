@@ -30,8 +30,9 @@ __all__ = ["Evidence"]
 
 FloatArray = npt.NDArray[np.float64]
 
-# Of differences of gradients, in widths of the bounds.
-_STEP = 1e-6
+# Of differences of gradients, in widths of the bounds: wide, since the gradients of some marginals
+# are differences too, whose rounding it divides.
+_STEP = 1e-4
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ Options = dict[str, Any]
 
 _SECONDARIES = ("keep", "drop")
 # Options of a fit that have no meaning here.
-_NOT_HERE = ("compute", "callback", "progress", "seed")
+_NOT_HERE = ("compute", "progress", "seed")
 
 
 def cross_validate(
@@ -96,7 +96,7 @@ def cross_validate(
     seed : int
         Of random folds, and of the fits.
     **options
-        Of :func:`xcopula.fit`, but for ``compute``, ``callback`` and ``progress``.
+        Of :func:`xcopula.fit`, but for ``compute`` and ``progress``.
 
     Returns
     -------
