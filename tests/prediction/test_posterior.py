@@ -472,3 +472,29 @@ class TestInformation:
         for k, beta in enumerate(triple.conditioned.rule.beta):
             gain = beta * (precision[k + 1] - precision[0])
             np.testing.assert_allclose(found[k].values.ravel(), gain, rtol=1e-8)
+
+
+@pytest.mark.parametrize("world", range(6))
+def test_moments_of_few_sites(world):
+    """With all defaults, mean and deviation are what draws say, and exist in every cell."""
+    rng = np.random.default_rng(100 + world)
+    x = rng.uniform(0.0, 4.0, (15, 2))
+    distance = np.linalg.norm(x[:, None] - x[None], axis=-1)
+    covariance = 0.9 * np.exp(-distance / 0.8) + 0.1 * np.eye(15)
+    z = np.linalg.cholesky(covariance) @ rng.normal(size=15)
+    coords = {name: ("site", column, {"units": "km"}) for name, column in zip("xy", x.T)}
+    data = xr.Dataset({"v": ("site", np.exp((0.5 + 0.5 * world) * z))}, coords=coords)
+    model = xcopula.fit(data, "v")
+    axis = np.linspace(0.0, 4.0, 6)
+    target = xr.Dataset(coords={name: (name, axis, {"units": "km"}) for name in "yx"})
+    posterior = model.posterior(target)
+    std, mean, latent = posterior.std(), posterior.mean(), posterior.latent
+    assert std.notnull().all()
+    worst = int(std.argmax())
+    score = latent["mean"].values.flat[worst] + latent["std"].values.flat[worst] * (
+        rng.normal(size=1_000_000)
+    )
+    y = model.marginals[0].from_normal(score)
+    error = np.std((y - y.mean()) ** 2) / 1e3
+    assert abs(std.values.flat[worst] ** 2 - y.var()) < 5.0 * error
+    assert abs(mean.values.flat[worst] - y.mean()) < 5.0 * y.std() / 1e3

@@ -301,6 +301,11 @@ class CopulaModel(Predicting, Planning):
         interval, the ``crps`` is the integral over what lies outside, and the ``pit`` lies evenly
         between the probabilities of both limits, by a fixed rule. Where there are intervals,
         ``observed_lower`` and ``observed_upper`` are their limits, equal for a number.
+
+        What is held while a value is left out also flatters the scores. Other intervals keep what
+        expectation propagation found with that value. Combination weights of a transductive model
+        were learnt from these very leave-one-out errors. A Parzen marginal is made of all values,
+        the one that is left out among them. `cross_validate` with ``refit=True`` holds nothing.
         """
         return leave_out(self, variable, buffer, most)
 

@@ -77,7 +77,11 @@ class Posteriors(Mapping[str, Posterior]):
         return self.each[0].lazy
 
     def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> xr.Dataset:
-        """Draw realizations of all variables together; see :meth:`Posterior.sample`."""
+        """Draw realizations of all variables together; see :meth:`Posterior.sample`.
+
+        A transductive model has fitted pairs with the primary. Given the primary, its secondaries
+        are independent of each other in draws, but for what the data say.
+        """
         return xr.merge([p.sample(n, seed, start=start) for p in self.each])
 
     def quantile(self, q: float | Sequence[float] | FloatArray) -> xr.Dataset:
@@ -246,7 +250,7 @@ class Posteriors(Mapping[str, Posterior]):
         solver. Else it is the share of ``n`` draws, whose error is at most ``0.5 / sqrt(n)``: the
         attribute ``draws`` is there then. Draws take much longer, above all in small chunks. They
         are also taken of two variables where values are known as intervals, and of a fit that is
-        not computed yet.
+        not computed yet. For two secondaries of a transductive model see :meth:`sample`.
 
         Parameters
         ----------

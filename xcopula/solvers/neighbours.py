@@ -82,6 +82,15 @@ class Neighbours:
         Whether cells that are near each other share their neighbours. Tiles are fixed by the data,
         so a prediction is a function of the place, whatever the grid and its chunks are.
 
+    Notes
+    -----
+    Where neighbours change from one tile or cell to the next, a prediction jumps a little: seams
+    may show in wide gaps. More observations (``predict``) make them fainter.
+
+    The likelihood of intervals approximates each term by itself, from the values before it. A
+    prediction approximates them from the nearest values on all sides. The two agree where all
+    values are neighbours, and nearly so where there are some tens.
+
     Examples
     --------
     >>> Neighbours(neighbours=25)
