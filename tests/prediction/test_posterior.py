@@ -482,7 +482,9 @@ def test_moments_of_few_sites(world):
     distance = np.linalg.norm(x[:, None] - x[None], axis=-1)
     covariance = 0.9 * np.exp(-distance / 0.8) + 0.1 * np.eye(15)
     z = np.linalg.cholesky(covariance) @ rng.normal(size=15)
-    coords = {name: ("site", column, {"units": "km"}) for name, column in zip("xy", x.T)}
+    coords = {
+        name: ("site", column, {"units": "km"}) for name, column in zip("xy", x.T, strict=True)
+    }
     data = xr.Dataset({"v": ("site", np.exp((0.5 + 0.5 * world) * z))}, coords=coords)
     model = xcopula.fit(data, "v")
     axis = np.linspace(0.0, 4.0, 6)
@@ -490,7 +492,7 @@ def test_moments_of_few_sites(world):
     posterior = model.posterior(target)
     std, mean, latent = posterior.std(), posterior.mean(), posterior.latent
     assert std.notnull().all()
-    worst = int(std.argmax())
+    worst = int(np.argmax(std.values))
     score = latent["mean"].values.flat[worst] + latent["std"].values.flat[worst] * (
         rng.normal(size=1_000_000)
     )
