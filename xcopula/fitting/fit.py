@@ -105,7 +105,7 @@ def fit(
         at a cost that is linear in the number of variables. "full" is one model of all variables.
         "dtc", "fitc" and "pitc" are sparse, with inducing points; "bcm" is a committee of blocks
         of data; "cokriging" has normal laws, an LMC and unknown means. An object of
-        :mod:`xcopula.methods` carries options, such as ``Transductive(weights="stacked")``.
+        :mod:`xcopula.methods` carries options, such as ``Transductive(weights="report")``.
     solver : {"auto", "exact", "neighbours"} or Solver
         How a Gaussian sample is evaluated and conditioned: "exact" by its whole covariance, for
         some thousand values; "neighbours" each value given a few others, for any number. "auto"
