@@ -29,7 +29,7 @@ _PIECE = 2**20
 def read_data(
     path: Path,
     coords: Collection[str] = (),
-    numbers: Collection[str] = (),
+    numbers: Collection[str] | None = (),
     known: Collection[str] = (),
     flags: Collection[str] = (),
 ) -> xr.Dataset:
