@@ -43,6 +43,19 @@ def test_named_coordinates(run, tmp_path):
     assert "No coordinates." in run("info", tmp_path / "t.csv").output
 
 
+def test_a_flag_that_cannot_be_read():
+    """Its attributes contradict each other, which a fit refuses: the rest is shown."""
+    flag = {"flag_meanings": "good below_detection_limit", "flag_values": [0]}
+    data = xr.Dataset(
+        {
+            "v": ("t", [1.0, 2.0], {"ancillary_variables": "q"}),
+            "q": ("t", np.array([0, 1], np.int8), flag),
+        }
+    )
+    (line,) = [line.split() for line in describe(data).splitlines() if line.startswith("  v ")]
+    assert line[:4] == ["v", "2", "?", "0"]
+
+
 def test_dates_texts_and_nothing():
     """Each is shown as it is."""
     data = xr.Dataset(

@@ -63,15 +63,18 @@ def _roles(data: xr.Dataset) -> dict[str, str]:
     return {name: role for role, names in found.items() for name in names}
 
 
-def _limits(array: xr.DataArray, data: xr.Dataset) -> int:
-    """Return how many values a flag beside the variable calls limits."""
+def _limits(array: xr.DataArray, data: xr.Dataset) -> str:
+    """Return how many values a flag beside the variable calls limits; ? if it is not readable."""
     from xcopula.labels.flags import find_beside_variable, read_flags
 
     flag = find_beside_variable(array, data).flag
     if flag is None:
-        return 0
-    flags = read_flags(flag, repr(array.name))
-    return sum(int(limit.sum()) for limit in flags if limit is not None)
+        return "0"
+    try:
+        flags = read_flags(flag, repr(array.name))
+    except ValueError:  # a fit says what is wrong with it
+        return "?"
+    return str(sum(int(limit.sum()) for limit in flags if limit is not None))
 
 
 def _dims(array: xr.DataArray) -> str:

@@ -68,6 +68,8 @@ def draw(
             frame, *arrays, predictor=predictor, realizations=drawn, **_options(query)
         )
 
+    for shared in ("prior", "joint"):  # made once, by all threads of BLAS
+        getattr(predictor.process, shared)
     step = drawn_together(math.prod(query.shape), data)
     for first in range(0, n, step):
         stop = min(first + step, n)

@@ -375,8 +375,9 @@ def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode & 0o7777
     except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
+        with NETCDF_LOCK:  # the mask is that of the process: another thread would read the zero
+            mask = os.umask(0)
+            os.umask(mask)
         return 0o666 & ~mask
 
 
