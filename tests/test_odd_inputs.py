@@ -609,7 +609,7 @@ each("map of variable {}", ["zz", 5, []], lambda w, v: prediction_map(w.map, v),
 row("map of one quantile", lambda w: prediction_map(w.flat.predict(w.grid, 0.5)), ValueError, "Predict several quantiles")
 row("map without a median", lambda w: prediction_map(w.flat.predict(w.grid, [0.1, 0.9])), ValueError, "needs the quantile 0.5")
 row("map of a line", lambda w: prediction_map(w.both.predict(w.target)), WORKS)
-row("map of three dims", lambda w: prediction_map(w.map.expand_dims(time=2)), ValueError, "Select one entry along the rest")
+row("map of three dims", lambda w: prediction_map(w.map.expand_dims(time=2)), ValueError, "Select one entry along 'time'")
 each("map with coastlines={}", [5, "x", []], lambda w, v: prediction_map(w.map, coastlines=v), TypeError, "`coastlines` must be True, False or None, found")
 each("correlations of {}", [[], 5], lambda w, v: w.both.plot.correlations(v), ValueError, "`variables` must name at least one")
 each("correlations of {}", ["zz", ["zz"], [5]], lambda w, v: w.both.plot.correlations(v), KeyError, "The model has no variable")

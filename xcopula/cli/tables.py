@@ -36,7 +36,7 @@ _NO_COORDINATES = ("i", "j", "ni", "nj", "nlon", "nlat")
 def read_table(
     path: Path,
     coords: Collection[str] = (),
-    numbers: Collection[str] = (),
+    numbers: Collection[str] | None = (),
     known: Collection[str] = (),
     flags: Collection[str] = (),
 ) -> xr.Dataset:
@@ -52,8 +52,8 @@ def read_table(
     path : Path
     coords : collection of str
         The columns that are coordinates; found by their names if none are given.
-    numbers : collection of str
-        Columns that must hold numbers.
+    numbers : collection of str, optional
+        Columns that must hold numbers. None takes those whose cells are numbers, some with a sign.
     known : collection of str
         Columns that are coordinates where they are there, beside those that names tell.
     flags : collection of str
@@ -70,6 +70,8 @@ def read_table(
     import xarray as xr
 
     frame = _read(path)
+    if numbers is None:
+        numbers = [name for name in frame if _has_limits(frame[name])]
     missing = [name for name in coords if name not in frame]
     if missing:
         raise KeyError(f"{path} has no column {missing[0]!r}; it has {list(frame)}.")
@@ -139,6 +141,14 @@ def _without_signs(cells: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
         return cells, None
     codes = sign.map(_SIGNS).fillna(0).to_numpy(np.int8)
     return cells.str.replace(_SIGNED, "", regex=True).str.strip(), codes
+
+
+def _has_limits(cells: pd.Series[Any]) -> bool:
+    """Tell whether all cells are numbers, and some have a sign."""
+    import pandas as pd
+
+    bare, signs = _without_signs(cells)
+    return signs is not None and not (bare.notna() & pd.to_numeric(bare, "coerce").isna()).any()
 
 
 def _free(name: str, taken: Collection[str]) -> str:

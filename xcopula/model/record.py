@@ -168,8 +168,8 @@ class CopulaModel(Predicting, Planning):
         # Dask takes the str() of what this returns, which rounds and abridges arrays.
         from dask.base import normalize_token
 
-        fitted = (self.method, self.solver, self.process, self.theta, self.uncertainty)
-        token: tuple[Any, ...] = normalize_token((*fitted, self.observations))
+        fitted = (self.method, self.solver, self.process, self.theta, self.prepared)
+        token: tuple[Any, ...] = normalize_token((*fitted, self.uncertainty, self.observations))
         return token
 
     def objective(self, theta: npt.ArrayLike, *, prior: bool = False) -> tuple[float, FloatArray]:
