@@ -165,11 +165,12 @@ def _guessed(names: Sequence[str]) -> list[str]:
     """Return the names that tell that they are coordinates."""
     import xarray as xr
 
-    from xcopula.labels.coordinates.roles import guessed_roles
+    from xcopula.labels.coordinates.roles import guessed_roles, is_time_name
 
     may = [name for name in names if name.lower() not in _NO_COORDINATES]
     roles = guessed_roles(xr.Dataset(coords={name: (_ROW, np.zeros(1)) for name in may}))
-    return [name for name in may if any(name in roles[role] for role in _ROLES)]
+    claimed = {name for role in _ROLES for name in roles[role]}
+    return [name for name in may if name in claimed or is_time_name(name)]
 
 
 def _column(path: Path, cells: pd.Series[Any], *, coordinate: bool, number: bool) -> Any:

@@ -22,7 +22,9 @@ from xcopula.labels.coordinates.roles import (
     Roles,
     coordinates_of,
     guessed_roles,
+    is_time_name,
     listed,
+    look_alikes,
     stated_roles,
 )
 from xcopula.labels.coordinates.system import CoordinateSystem
@@ -35,6 +37,7 @@ __all__ = ["find_coordinates"]
 _log = logging.getLogger("xcopula")
 
 _GLOBE = ("longitude", "latitude")
+_LISTED = 10
 
 
 def find_coordinates(
@@ -43,6 +46,7 @@ def find_coordinates(
     *,
     ard: bool | Sequence[str] = False,
     extents: Mapping[str, Extent] | None = None,
+    columns: Sequence[str] = (),
 ) -> CoordinateSystem:
     """Decide which coordinates of the training data are the inputs.
 
@@ -60,6 +64,8 @@ def find_coordinates(
         Groups in which each coordinate has its own length scale; True means all groups that can.
     extents : mapping of str to Extent, optional
         How far coordinates reach that are not in memory.
+    columns : sequence of str
+        Variables beside the coordinates, for a message.
 
     Raises
     ------
@@ -67,7 +73,7 @@ def find_coordinates(
         If no coordinate is found, or one is missing, holds neither numbers nor dates, or has no
         distance in common with the others of its group.
     """
-    source = _Source.of(coordinates_of(data), extents or {})
+    source = _Source.of(coordinates_of(data), extents or {}, columns)
     if isinstance(coords, Mapping) and any(key in coords for key in _GLOBE):
         source, coords = source.naming_globe(coords)
     groups = source.discover() if coords is None else source.arrange(coords)
@@ -107,11 +113,15 @@ class _Source:
     stated: Roles
     guessed: Roles
     extents: Mapping[str, Extent]
+    columns: Sequence[str] = ()
     named: Roles = field(default_factory=dict)  # by ``coords``, which overrides the others
 
     @classmethod
-    def of(cls, coordinates: xr.Dataset, extents: Mapping[str, Extent]) -> _Source:
-        return cls(coordinates, stated_roles(coordinates), guessed_roles(coordinates), extents)
+    def of(
+        cls, coordinates: xr.Dataset, extents: Mapping[str, Extent], columns: Sequence[str]
+    ) -> _Source:
+        stated, guessed = stated_roles(coordinates), guessed_roles(coordinates)
+        return cls(coordinates, stated, guessed, extents, columns)
 
     def role(self, name: str) -> str:
         """Return the role of a coordinate: from ``coords``, its attributes, or a guess."""
@@ -146,13 +156,22 @@ class _Source:
             found = self._only(role)
             if found and found not in space:
                 groups[group] = [found]
+        if "time" not in groups:
+            self._refuse_text_dates()
         if groups:
+            alike = look_alikes(self.columns)
+            if alike and not space:
+                warn_user(
+                    f"The only inputs are {[n for m in groups.values() for n in m]}; columns "
+                    f"{alike[:_LISTED]} look like coordinates. Pass `coords=` with the names of "
+                    "all inputs."
+                )
             return groups
         numeric = [
             str(n) for n, c in self.coordinates.coords.items() if c.dtype.kind in "iuf" and c.ndim
         ]
-        if len(numeric) == 1:
-            self._warn_of_row_numbers(numeric[0])
+        rows = [n for n in numeric if self._counts_rows(n)]
+        if len(numeric) == 1 and not rows:
             return {"space": list(numeric)}
         planar = self.guessed["x"] + self.guessed["y"]
         degrees = [n for n in planar if is_degrees(units_of(self.coordinates[n]))]
@@ -163,22 +182,38 @@ class _Source:
                 f"{degrees[1]!r}}}`. If they belong to a rotated pole, use the true longitude and "
                 "latitude."
             )
+        counted = f", where {rows[0]!r} only counts rows" if rows else ""
+        columns = look_alikes(self.columns)[:_LISTED]
+        beside = f" The columns {columns} look like coordinates." if columns else ""
         raise CoordinateError(
             "Cannot tell which coordinates are the inputs: the data have "
-            f"{listed(self.coordinates.coords)}. Pass `coords=['x', 'y']` with their names, or set "
-            "their CF attributes, such as `units='degrees_north'` or `axis='X'`."
+            f"{listed(self.coordinates.coords)}{counted}.{beside} Pass `coords="
+            f"{columns[:2] or ['x', 'y']}` with their names, or set their CF attributes, such as "
+            "`units='degrees_north'` or `axis='X'`."
         )
 
-    def _warn_of_row_numbers(self, name: str) -> None:
-        coordinate = self.coordinates[name]
-        if coordinate.dtype.kind in "iu" and name in self.coordinates.dims:
-            values = coordinate.values
-            if np.array_equal(values, np.arange(values.size) + values[0]):
-                warn_user(
-                    f"The only numeric coordinate is {name!r}, which counts from {values[0]} to "
-                    f"{values[-1]}. It was used as the input. If these are row numbers, declare "
-                    "the true coordinates with `set_coords`, or pass `coords=`."
+    def _refuse_text_dates(self) -> None:
+        for name, coordinate in self.coordinates.coords.items():
+            text = coordinate.dtype.kind in "OUT" and coordinate.chunks is None
+            if not text or not is_time_name(str(name)) or is_time(coordinate):
+                continue
+            known = [str(v) for v in coordinate.values.flat if isinstance(v, str)]
+            if len(set(known)) > 1:
+                raise CoordinateError(
+                    f"Coordinate {str(name)!r} is a date by its name, but holds text such as "
+                    f"{known[0]!r}, which is not in ISO format. Convert it with "
+                    "`pd.to_datetime(..., format=...)`, or name the inputs in `coords=`."
                 )
+
+    def _counts_rows(self, name: str) -> bool:
+        """Tell whether a coordinate is an index without meaning."""
+        coordinate = self.coordinates[name]
+        if coordinate.dtype.kind not in "iu" or name not in self.coordinates.dims:
+            return False
+        if coordinate.attrs or units_of(coordinate):
+            return False
+        values = coordinate.values
+        return name == "index" or np.array_equal(values, np.arange(values.size) + values[:1])
 
     def _space(self) -> list[str]:
         """Find the horizontal coordinates.
