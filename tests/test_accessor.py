@@ -102,3 +102,11 @@ class TestDelegation:
         """Tasks are variables, so the accessor lives on a Dataset, and copes with an empty one."""
         assert hasattr(xr.Dataset(), "mtcopula")
         assert not hasattr(sites["metal"], "mtcopula")
+
+
+def test_it_shows_what_it_does():
+    """And no address."""
+    text = repr(xr.Dataset({"a": 1.0}).mtcopula)
+    assert "'a'" in text
+    assert ".mtcopula.fit(primary, secondary)" in text
+    assert " at 0x" not in text

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from xcopula.model.summary import likelihood_of
+
 __all__ = ["fit_options", "told", "watched"]
 
 # Shorter work than this shows no bar; in seconds.
@@ -29,7 +31,7 @@ def told(model: Any, began: float) -> None:
     """Say how long a fit took and how it ended."""
     click.echo(
         f"Fitted in {time.perf_counter() - began:.1f} s: "
-        f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors.\n"
+        f"{likelihood_of(model)} {model.log_likelihood:.2f}, without priors.\n"
     )
 
 

@@ -95,7 +95,7 @@ class LazyModel(Predicting):
         return to_node(self.node)
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and name in {*vars(CopulaModel), *_FIELDS}:
+        if not name.startswith("_") and (name in _FIELDS or hasattr(CopulaModel, name)):
             raise AttributeError(
                 f"A LazyModel has no {name!r}: nothing has been fitted. Run the fit first, "
                 f"`model = model.compute()`."
@@ -103,7 +103,6 @@ class LazyModel(Predicting):
         raise AttributeError(f"'LazyModel' object has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        return (
-            f"<xcopula.LazyModel of {self.tasks[0]!r} with {list(self.tasks[1:])}: "
-            f"{len(dict(self.node.dask))} tasks, not computed>"
-        )
+        others = f" with {list(self.tasks[1:])}" if len(self.tasks) > 1 else ""
+        count = len(dict(self.node.dask))
+        return f"<xcopula.LazyModel of {self.tasks[0]!r}{others}: {count} tasks, not computed>"

@@ -367,10 +367,11 @@ class CopulaModel(Predicting, Planning):
         return selection_table(self.alternatives) if self.alternatives else None
 
     def __repr__(self) -> str:
-        return f"<xcopula.CopulaModel>\n{self.summary()}"
+        return f"<xcopula.CopulaModel>\n{summarise(self, scores=False)}"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>{self.parameters._repr_html_()}"
+        text = html.escape(summarise(self, scores=False))
+        return f"<pre>{text}</pre>{self.parameters._repr_html_()}"
 
 
 def to_node(model: Any) -> Any:

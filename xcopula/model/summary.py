@@ -12,22 +12,25 @@ import xarray as xr
 from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
 from xcopula.marginals import Marginal
-from xcopula.model.directions import find_directions, with_units
+from xcopula.model.directions import find_directions, short, with_units
 from xcopula.model.leaving import compare_alone
 from xcopula.solvers import MOST_EXACT, Sequential
 
 if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
-__all__ = ["aligned", "summarise"]
+__all__ = ["aligned", "likelihood_of", "summarise"]
 
 _MOST_LISTED = 5
 # Columns of a terminal, with some to spare.
 _WIDTH = 88
 
 
-def summarise(model: CopulaModel) -> str:
-    """Describe a model: its data, what it predicts, its parameters, how it was fitted."""
+def summarise(model: CopulaModel, *, scores: bool = True) -> str:
+    """Describe a model: its data, what it predicts, its parameters, how it was fitted.
+
+    Scores need the model conditioned on its data, which takes time where these are many.
+    """
     parameters = model.parameters
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
@@ -40,7 +43,7 @@ def summarise(model: CopulaModel) -> str:
         *_since(model),
         *_intervals(model),
         *_replicates(model),
-        *_left_out(model),
+        *(_left_out(model) if scores else ()),
         "",
         *_marginals(model),
         *_zeros(model),
@@ -50,15 +53,20 @@ def summarise(model: CopulaModel) -> str:
         "",
         f"  method {model.method.name!r}{_solver(model)}, {_structure(model)}",
         *_which_method(model),
-        f"  {model.method.likelihood}{' of the fit' if model.since else ''} "
+        f"  {likelihood_of(model)}{' of the fit' if model.since else ''} "
         f"{model.log_likelihood:.2f} "
         f"with {model.theta.size} parameters, "
         + ("converged" if model.converged else f"NOT converged ({model.message})")
         + f" after {model.evaluations} evaluations",
-        *(f"  {remark}" for remark in model.conditioned.describe()),
+        *(f"  {remark}" for remark in (model.conditioned.describe() if scores else ())),
         f"  {model.uncertainty.describe(model.tasks[0])}",
     ]
     return "\n".join(part for line in lines for part in _wrapped(line))
+
+
+def likelihood_of(model: CopulaModel) -> str:
+    """Name what was maximised: of one variable every method has the likelihood itself."""
+    return model.method.likelihood if len(model.tasks) > 1 else "log-likelihood"
 
 
 def _structure(model: CopulaModel) -> str:
@@ -92,14 +100,18 @@ def _left_out(model: CopulaModel) -> list[str]:
     primary, units = model.tasks[0], model.variables[0].attrs.get("units", "")
     units = f" {units}" if units else ""
     score = compare_alone(model)
-    line = f"  {primary}, each value left out: CRPS {score.crps:.3g}{units}"
+    size = model.observations.sample.sizes[0]
+    which = "each value" if score.size == size else f"each of {score.size:,} of {size:,} values"
+    kept = ", other times too" if score.stations else ""
+    how = f"    {which} predicted from all others{kept}; parameters not refitted"
+    line = f"  {primary}, leave-one-out: CRPS {short(score.crps)}{units}"
     if score.alone is None:
-        return [line]
+        return [line, how]
     percent = 100.0 * (score.crps / score.alone - 1.0)
-    line += f", without secondaries {score.alone:.3g}"
+    line += f", without secondaries {short(score.alone)}"
     if score.pays:
-        return [f"{line} ({percent:+.2g} % by them)"]
-    return [line, f"  the secondaries do not pay: fit {primary!r} alone, or choose others"]
+        return [f"{line} ({percent:+.2g} % by them)", how]
+    return [line, how, f"  the secondaries do not pay: fit {primary!r} alone, or choose others"]
 
 
 def _marginals(model: CopulaModel) -> list[str]:

@@ -42,7 +42,7 @@ _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
 _MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean", "frame": "latent mean"}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Posterior(Functionals):
     """What a model knows about one variable on a target: a distribution in every cell.
 
