@@ -155,6 +155,15 @@ class TestDescription:
         assert "flexible censored at 0" in text
         assert "metal is 0" not in xcopula.fit(sites, "metal", **FIXED).summary()
 
+    def test_what_goes_below_zero(self, sites):
+        """A law without an end under values that are hardly ever negative has a hint."""
+        skewed = sites.assign(metal=np.exp(2.0 * sites["metal"]))
+        text = xcopula.fit(skewed, "metal", marginals="normal", **FIXED).summary()
+        assert "metal is negative in 0 of 40 values, but its 5 % quantile is -" in text
+        assert "pass `support={'metal': (0, None)}`" in re.sub(r"\s+", " ", text)
+        for law in ("flexible", "lognormal"):
+            assert "`support=" not in xcopula.fit(skewed, "metal", marginals=law, **FIXED).summary()
+
     def test_which_method_to_take_with_neighbours(self, model):
         """There both predict alike; with the exact solver nothing is said."""
         from xcopula.solvers import Neighbours

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from xcopula.arguments import check_methods
 from xcopula.jit.compiler import compilations
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable
@@ -23,6 +24,7 @@ __all__ = ["LazyModel"]
 _FIELDS = frozenset(field.name for field in fields(CopulaModel))
 
 
+@check_methods
 @dataclass(frozen=True, repr=False, eq=False)
 class LazyModel(Predicting):
     """The graph of a fit; see ``compute=False`` of :func:`xcopula.fit`.

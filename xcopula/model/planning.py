@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
+from xcopula.arguments import check_methods
 from xcopula.model.design import design
 from xcopula.model.worth import worth
 from xcopula.prediction.layout import Target
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Planning"]
 
 
+@check_methods
 class Planning:
     """What a fitted model says about measurements that are not made yet, or could be spared."""
 

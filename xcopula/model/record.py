@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arguments import check_methods
 from xcopula.labels.buffer import Buffer
 from xcopula.labels.censoring import Censored
 from xcopula.labels.coordinates import CoordinateSystem
@@ -45,6 +46,7 @@ __all__ = ["CopulaModel", "to_node"]
 FloatArray = npt.NDArray[np.float64]
 
 
+@check_methods
 @dataclass(frozen=True, repr=False, eq=False)
 class CopulaModel(Predicting, Planning):
     """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.

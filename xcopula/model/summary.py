@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
+from scipy.special import ndtri
 
 from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["aligned", "likelihood_of", "summarise"]
 
 _MOST_LISTED = 5
+# Of values that are nearly all positive at most this share is negative, as below a low quantile.
+_FEW_NEGATIVE = _LOW = 0.05
 # Columns of a terminal, with some to spare.
 _WIDTH = 88
 
@@ -47,6 +50,7 @@ def summarise(model: CopulaModel, *, scores: bool = True) -> str:
         "",
         *_marginals(model),
         *_zeros(model),
+        *_below_zero(model),
         "",
         *_covariances(model, parameters),
         *_correlations(model, parameters),
@@ -180,6 +184,25 @@ def _zeros(model: CopulaModel) -> list[str]:
             count = f"{(values == law.atom).sum():,} of {values.size:,} values"
             lines.append(
                 f"  {name} is {law.atom:g} in {count}: at or below it, of a marginal that goes on"
+            )
+    return lines
+
+
+def _below_zero(model: CopulaModel) -> list[str]:
+    """Point to `support` where values are nearly all positive and low quantiles are not."""
+    lines, sample = [], model.observations.sample
+    for i, (variable, law) in enumerate(zip(model.variables, model.marginals, strict=True)):
+        values = sample.values[sample.task(i)]
+        negative = int((values < 0.0).sum())
+        if variable.fields or law.support[0] >= 0.0 or negative > _FEW_NEGATIVE * values.size:
+            continue
+        low = law.from_normal(ndtri(_LOW)).item()
+        if low < 0.0:
+            first = "set negative values to 0 and " if negative else ""
+            lines.append(
+                f"  {variable.name} is negative in {negative:,} of {values.size:,} values, but its "
+                f"{100.0 * _LOW:.0f} % quantile is {low:.3g}: if it cannot be, {first}pass "
+                f"`support={{{variable.name!r}: (0, None)}}`"
             )
     return lines
 

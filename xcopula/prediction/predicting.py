@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import xarray as xr
 
+from xcopula.arguments import check_methods, checks_options
 from xcopula.labels.coordinates import CoordinateSystem, find_projection
 from xcopula.labels.georeference import from_table
 from xcopula.labels.observations import Variable
@@ -36,6 +37,7 @@ __all__ = ["Asked", "Predicting", "posterior", "predict"]
 _OF = ("observation", "signal")
 
 
+@check_methods
 class Predicting:
     """What a fitted model and one that is still a graph have in common: they predict."""
 
@@ -163,6 +165,7 @@ class Predicting:
         return posterior(self, target, variable=variable, variables=variables, **options)
 
 
+@checks_options
 def predict(
     model: Predicting,
     target: Target,

@@ -17,6 +17,7 @@ from typing import Any
 
 import xarray as xr
 
+from xcopula.arguments import checks_options
 from xcopula.warn import shown
 
 __all__ = [
@@ -109,6 +110,7 @@ def _taken(path: Path) -> FileExistsError:
     return FileExistsError(f"{path} {what}. Choose another name, or pass overwrite.")
 
 
+@checks_options
 def write_netcdf(
     dataset: xr.Dataset, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:
