@@ -203,7 +203,8 @@ each(
     TypeError,
     "`primary`: names must be strings, found",
 )
-each("primary {}", ["", "zz"], lambda w, n: fit(None, n), KeyError, "No variable .*have .'a', 'b'")
+row("primary zz", lambda w: fit(None, "zz"), KeyError, "No variable .*have .'a', 'b'")
+row("primary without a name", lambda w: fit(None, ""), ValueError, "called ''.*Rename it")
 row("primary that is a coordinate", lambda w: fit(None, "x"), KeyError, r"reset_coords\('x'\)")
 each(
     "secondary {}",
@@ -432,7 +433,7 @@ row("anchors by neighbours", lambda w: fit(None, "a", "b", method=Transductive(a
 row("block by neighbours", lambda w: fit(None, "a", "b", method=Transductive(anchors="block"), solver="neighbours"), ValueError, "solver='neighbours' does not have. Use anchors='auto'")
 row("200 structures on 8 sites", lambda w: fit(line(8), structures=200), ValueError, "structures=200 .*'a' has 400 parameters, but there are only 8 values.*at most 4")
 row("structures of a secondary", lambda w: fit(line().assign(b=line()["b"].where(line()["x"] < 2.0)), "a", "b", structures=4), ValueError, "variable 'b' has 8 parameters, but there are only 5")
-row("unknown keyword", lambda w: fit(weights="auto"), TypeError, "unexpected keyword argument 'weights'")
+row("unknown keyword", lambda w: fit(weights="auto"), TypeError, "`fit` has no option 'weights'")
 row("two kernels for one", lambda w: fit(None, "a", "b", coupling="icm", kernels={"a": "se", "b": "matern12"}), ValueError, "needs one kernel for all.*Give one")
 row("law of cokriging", lambda w: fit(method="cokriging", marginals="gamma"), ValueError, "takes normal marginals only, found .*Leave")
 row("law of other data", lambda w: fit(marginals=w.sloped.marginals[0]), TypeError, "`regress.*it is fitted to these")
@@ -487,7 +488,7 @@ for kind, sample in SAMPLES.items():
     each(f"fit {{}} to {kind}", [Normal, Gamma, Parzen, GEV], lambda w, f, s=sample: f.fit(s), ValueError, "two different values|are NaN|1-D")
 
 # Targets. --------------------------------------------------------------------------------------
-each("target {}", [None, [1.0], {}, np.zeros(3), "x", (1, 2), 5, xr.Dataset], lambda w, t: w.both.predict(t), TypeError, r"The target must be a Dataset or DataArray, found .*coordinates \['x'\]")
+each("target {}", [None, [1.0], {}, np.zeros(3), "x", (1, 2), 5, xr.Dataset], lambda w, t: w.both.predict(t), TypeError, r"The target must be a Dataset, DataArray or DataFrame, found .*coordinates \['x'\]")
 row("target frame", lambda w: w.both.predict(w.target.to_dataframe()), WORKS)
 each("posterior on {}", [None, [1.0], "x"], lambda w, t: w.both.posterior(t), TypeError, "The target must be a Dataset")
 each("target without coordinates: {}", [xr.Dataset(), xr.DataArray([1.0], dims="x")], lambda w, t: w.both.predict(t), CoordinateError, "The target lacks the coordinate 'x' .*Add it")

@@ -238,6 +238,20 @@ class TestTables:
             with pytest.raises(ValueError, match=f"{rows} finite values of {rows}; a task needs"):
                 xcopula.fit(frame[:rows], "v", **FIXED)
 
+    def test_a_frame_all_the_way(self):
+        """Fitted, conditioned, compared, predicted and planned on; results keep its places."""
+        frame = pd.DataFrame({"east": TEN, "north": np.sin(TEN), "v": np.cos(TEN)})
+        model = xcopula.fit(frame, "v", **FIXED)
+        new = frame.assign(east=frame.east + 0.4).set_index(np.arange(50, 60))
+        assert model.condition(new).size == 20
+        for found in (model.predict(new), model.posterior(new).mean()):
+            np.testing.assert_array_equal(found["east"], new.east)
+            np.testing.assert_array_equal(found["index"], new.index)
+        sites = model.design(new[["east", "north"]], 2)
+        np.testing.assert_array_equal(sites["site_east"], new.east.loc[sites["site_index"]])
+        assert xcopula.cross_validate(frame, "v", folds=2, **FIXED).sizes
+        assert xcopula.compare(frame, "v", kernels=["se"], marginals=["normal"]).sizes
+
     def test_columns_of_pandas(self):
         """Arrays that only pandas has become those of numpy, with their gaps."""
         frame = pd.DataFrame({"x": TEN, "y": np.sin(TEN), "v": np.cos(TEN)})

@@ -44,12 +44,12 @@ class Planning:
 
         Parameters
         ----------
-        candidates : Dataset or DataArray
+        candidates : Dataset, DataArray or DataFrame
             Where something could be measured: the model's coordinates, as on a target of
             :meth:`predict`. Fields of laws are not needed.
         k : int
             How many sites to choose.
-        target : Dataset or DataArray, optional
+        target : Dataset, DataArray or DataFrame, optional
             The map that is to become better, as in :meth:`predict`. The candidates by default.
         variable : str, optional
             The variable that is mapped; the primary by default.
@@ -129,7 +129,7 @@ class Planning:
 
         Parameters
         ----------
-        target : Dataset or DataArray
+        target : Dataset, DataArray or DataFrame
             The map, as in :meth:`predict`.
         variable : str, optional
             The variable that is mapped; the primary by default.

@@ -234,7 +234,7 @@ class CopulaModel(Predicting, Planning):
 
         Parameters
         ----------
-        new : Dataset or mapping of str to DataArray
+        new : Dataset, mapping of str to DataArray, or DataFrame
             Values of any of the model's variables, with their coordinates, found by CF role or
             name, and the fields that their laws vary with. NaN marks what was not observed.
         replace : bool

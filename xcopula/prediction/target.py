@@ -143,6 +143,8 @@ def _kept(
     for axis, found in sought:
         if found.name in kept.coords:
             kept[found.name].attrs = {**axis.attributes(found), **found.attrs}
+        elif found.name in getattr(target, "data_vars", ()) and found.name != variable:
+            kept = kept.assign_coords({found.name: found.variable})  # a column of a table
     return kept
 
 
