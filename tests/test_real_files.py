@@ -217,10 +217,20 @@ class TestTables:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = xcopula.fit(table, "v", **FIXED)
+            assert model.predict(table[:3])["v"].notnull().all()
         assert model.coordinates.names == ("x", "y", "sampled")
         assert model.coordinates.axes[2].epoch.startswith("2024-05-01 10:00")
         assert any("converted to UTC" in str(w.message) for w in caught) == (kind != "dates")
-        assert model.predict(table[:3])["v"].notnull().all()
+
+    def test_time_zone_of_an_index(self):
+        """An axis of time becomes UTC for the model, and a result keeps the labels it was given."""
+        days = pd.date_range("2024-05-01", periods=10, tz="Europe/Zurich")
+        data = xr.Dataset({"v": ("time", np.cos(TEN))}, coords={"time": days})
+        with pytest.warns(UserWarning, match="'time' has the time zone Europe/Zurich: it was conv"):
+            model = xcopula.fit(data, "v", **FIXED)
+            found = model.predict(data)
+        assert model.coordinates.axes[0].epoch.startswith("2024-04-30 22:00")
+        assert found.indexes["time"].equals(data.indexes["time"])
 
     def test_dates_that_cannot_be_read(self):
         """Text that is no ISO date, and several columns of dates, are named."""

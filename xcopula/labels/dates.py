@@ -12,7 +12,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.errors import CoordinateError
-from xcopula.labels.coordinates import Axis
+from xcopula.labels.coordinates import Axis, coordinates_of
 from xcopula.labels.coordinates.times import is_time
 from xcopula.warn import warn_user
 
@@ -41,23 +41,29 @@ def with_dates(part: Part) -> Part:
     Those with a time zone become UTC, with a warning. Text of another format stays text.
     """
     found = {}
-    for name, column in {**getattr(part, "data_vars", {}), **part.coords}.items():
+    variables = part.variables if isinstance(part, xr.Dataset) else coordinates_of(part).variables
+    for name, column in variables.items():
         level = isinstance(part.xindexes.get(name), xr.indexes.PandasMultiIndex)
-        if column.dtype.kind in "OUT" and column.chunks is None and not level:
-            dates = _to_dates(str(name), np.asarray(column.values, object))
+        of_pandas = not isinstance(column.dtype, np.dtype)  # dates with a time zone, say
+        odd = column.dtype.kind in "OUT" or of_pandas
+        if odd and column.chunks is None and not level:
+            values = column.to_index() if of_pandas else column.values
+            dates = _to_dates(str(name), np.asarray(values, object))
             if dates is not None:
                 found[name] = (column.dims, dates, column.attrs)
+    if not found:
+        return part
     coords = {n: dates for n, dates in found.items() if n in part.coords}
     out = part.assign_coords(coords)
-    variables = {n: dates for n, dates in found.items() if n not in coords}
-    return out.assign(variables) if isinstance(out, xr.Dataset) else out
+    others = {n: dates for n, dates in found.items() if n not in coords}
+    return out.assign(others) if isinstance(out, xr.Dataset) else out
 
 
 def _to_dates(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     """Return objects as datetime64, missing ones as NaT; None if they are no dates."""
     import pandas as pd
 
-    missing = np.array([v is None or v != v or v == "" for v in values.flat], bool)
+    missing = np.ravel(pd.isna(values)) | np.ravel(values == "")
     known = values.ravel()[~missing]
     if not known.size or not _is_date(known[0]):
         return None
