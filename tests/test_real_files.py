@@ -263,6 +263,13 @@ class TestTables:
         assert xcopula.cross_validate(frame, "v", folds=2, **FIXED).sizes
         assert xcopula.compare(frame, "v", kernels=["se"], marginals=["normal"]).sizes
 
+    def test_a_frame_with_a_name_twice(self):
+        """An index would hide the column of its name."""
+        frame = pd.DataFrame({"x": TEN, "y": np.sin(TEN), "v": np.cos(TEN)})
+        for odd in (frame.rename_axis("x"), pd.concat([frame, frame[["v"]]], axis=1)):
+            with pytest.raises(ValueError, match="twice, as columns or as a column and its index"):
+                xcopula.fit(odd, "v", **FIXED)
+
     def test_columns_of_pandas(self):
         """Arrays that only pandas has become those of numpy, with their gaps."""
         frame = pd.DataFrame({"x": TEN, "y": np.sin(TEN), "v": np.cos(TEN)})

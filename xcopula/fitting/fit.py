@@ -86,8 +86,9 @@ def fit(
     Parameters
     ----------
     data : Dataset, mapping of str to DataArray, or DataFrame
-        Variables with their coordinates; NaN marks what was not observed, and each variable may
-        have its own gaps. Columns of a DataFrame are variables, and coordinates if they have a
+        Variables with their coordinates; NaN marks what was not observed, and so do the numbers of
+        the attributes ``_FillValue`` and ``missing_value``. Each variable may have its own gaps.
+        Columns of a DataFrame are variables, and coordinates if they have a
         usual name, such as ``x`` and ``y``, ``easting``, ``lon`` or ``utm_x``, or hold dates.
         Stations may be a coordinate of shapely points, or a GeoDataFrame. Dask-backed variables
         are read once, chunk by chunk: only what was observed is kept in memory.

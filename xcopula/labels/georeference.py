@@ -43,6 +43,12 @@ def from_table(data: Any) -> Any:
 
     if not isinstance(data, pd.DataFrame):
         return data
+    twice = [n for n in data.columns if n in data.index.names or (data.columns == n).sum() > 1]
+    if twice:
+        raise ValueError(
+            f"The DataFrame has {twice[0]!r} twice, as columns or as a column and its index. "
+            "Rename one, as in `frame.rename_axis('site')`, or drop it."
+        )
     if isinstance(data.index, pd.MultiIndex):
         data = data.reset_index()
     columns = data.drop(columns=[c for c in data.columns if str(data[c].dtype) == "geometry"])

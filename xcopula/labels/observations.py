@@ -31,7 +31,15 @@ from xcopula.labels.rows import (
     warn_of_copies,
 )
 from xcopula.labels.sites import find_sites, tell_apart
-from xcopula.labels.variables import Data, Laws, names_in, pick, wanted, with_fields, without_idle
+from xcopula.labels.variables import (
+    Data,
+    Laws,
+    columns_beside,
+    pick,
+    wanted,
+    with_fields,
+    without_idle,
+)
 from xcopula.process import Sample, Sites, Targets
 from xcopula.warn import warn_user
 
@@ -366,7 +374,7 @@ def gather(
     for name, rule in zip(names, censored, strict=False):
         arrays[name] = with_limits(name, arrays[name], rule, data)
     fields = [c for c in primary.coords if c not in bare[names[0]].coords]
-    columns = [n for n in names_in(data) if _is_column(data[n], primary) and n not in names]
+    columns = columns_beside(primary, data, names)
     if not load:
         whole = primary.drop_vars(fields)
         return dict(arrays), find_coordinates(whole, coords, ard=ard, columns=columns)
@@ -376,12 +384,6 @@ def gather(
     whole = with_known(primary, known).drop_vars(fields)
     system = find_coordinates(whole, coords, ard=ard, extents=known.extents, columns=columns)
     return dict(found), system
-
-
-def _is_column(part: xr.DataArray, primary: xr.DataArray) -> bool:
-    """Tell whether a variable of the data could be a coordinate of the primary."""
-    inside = part.ndim > 0 and set(part.dims) <= set(primary.dims)
-    return inside and part.dtype.kind in "iuf" and part.name not in primary.coords
 
 
 def describe(

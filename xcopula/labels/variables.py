@@ -31,6 +31,7 @@ __all__ = [
     "Data",
     "Laws",
     "Thin",
+    "columns_beside",
     "is_lazy",
     "names_in",
     "pick",
@@ -165,6 +166,20 @@ def _columns(array: xr.DataArray, columns: Mapping[str, xr.DataArray]) -> list[s
                 f"`coords=['x', 'y', {claims['time'][0]!r}]`, or drop all but one with `drop_vars`."
             )
     return chosen
+
+
+def columns_beside(array: xr.DataArray, data: Data, names: Sequence[str]) -> list[str]:
+    """Return the variables of the data, but some, that could be coordinates of one of them."""
+    parts = data.data_vars if isinstance(data, xr.Dataset) else data
+    return [
+        str(n)
+        for n, part in parts.items()
+        if isinstance(part, xr.DataArray)
+        and n not in (*names, *array.coords)
+        and part.dtype.kind in "iuf"
+        and part.dims
+        and set(part.dims) <= set(array.dims)
+    ]
 
 
 def _with_projection(array: xr.DataArray, data: Data) -> xr.DataArray:

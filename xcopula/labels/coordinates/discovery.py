@@ -21,10 +21,11 @@ from xcopula.labels.coordinates.roles import (
     ROLES,
     Roles,
     coordinates_of,
+    counts_rows,
     guessed_roles,
-    is_time_name,
     listed,
     look_alikes,
+    refuse_text_dates,
     stated_roles,
 )
 from xcopula.labels.coordinates.system import CoordinateSystem
@@ -157,7 +158,7 @@ class _Source:
             if found and found not in space:
                 groups[group] = [found]
         if "time" not in groups:
-            self._refuse_text_dates()
+            refuse_text_dates(self.coordinates)
         if groups:
             alike = look_alikes(self.columns)
             if alike and not space:
@@ -170,7 +171,7 @@ class _Source:
         numeric = [
             str(n) for n, c in self.coordinates.coords.items() if c.dtype.kind in "iuf" and c.ndim
         ]
-        rows = [n for n in numeric if self._counts_rows(n)]
+        rows = [n for n in numeric if counts_rows(self.coordinates, n)]
         if len(numeric) == 1 and not rows:
             return {"space": list(numeric)}
         planar = self.guessed["x"] + self.guessed["y"]
@@ -191,29 +192,6 @@ class _Source:
             f"{columns[:2] or ['x', 'y']}` with their names, or set their CF attributes, such as "
             "`units='degrees_north'` or `axis='X'`."
         )
-
-    def _refuse_text_dates(self) -> None:
-        for name, coordinate in self.coordinates.coords.items():
-            text = coordinate.dtype.kind in "OUT" and coordinate.chunks is None
-            if not text or not is_time_name(str(name)) or is_time(coordinate):
-                continue
-            known = [str(v) for v in coordinate.values.flat if isinstance(v, str)]
-            if len(set(known)) > 1:
-                raise CoordinateError(
-                    f"Coordinate {str(name)!r} is a date by its name, but holds text such as "
-                    f"{known[0]!r}, which is not in ISO format. Convert it with "
-                    "`pd.to_datetime(..., format=...)`, or name the inputs in `coords=`."
-                )
-
-    def _counts_rows(self, name: str) -> bool:
-        """Tell whether a coordinate is an index without meaning."""
-        coordinate = self.coordinates[name]
-        if coordinate.dtype.kind not in "iu" or name not in self.coordinates.dims:
-            return False
-        if coordinate.attrs or units_of(coordinate):
-            return False
-        values = coordinate.values
-        return name == "index" or np.array_equal(values, np.arange(values.size) + values[:1])
 
     def _space(self) -> list[str]:
         """Find the horizontal coordinates.

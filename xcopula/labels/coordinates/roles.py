@@ -6,8 +6,10 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
+from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.times import is_time
 from xcopula.labels.coordinates.units import is_degrees, units_of
 
@@ -16,10 +18,12 @@ __all__ = [
     "Roles",
     "column_role",
     "coordinates_of",
+    "counts_rows",
     "guessed_roles",
     "is_time_name",
     "listed",
     "look_alikes",
+    "refuse_text_dates",
     "stated_roles",
 ]
 
@@ -101,6 +105,36 @@ def is_time_name(name: str) -> bool:
 def look_alikes(names: Iterable[str]) -> list[str]:
     """Return the names that remind of horizontal coordinates, for a message."""
     return [n for n in names if column_role(n) or re.search(_ALIKE, n.lower())]
+
+
+def counts_rows(coordinates: xr.Dataset, name: str) -> bool:
+    """Tell whether a coordinate is an index without meaning."""
+    coordinate = coordinates[name]
+    if coordinate.dtype.kind not in "iu" or name not in coordinates.dims or coordinate.attrs:
+        return False
+    values = coordinate.values
+    return name == "index" or np.array_equal(values, np.arange(values.size) + values[:1])
+
+
+def refuse_text_dates(coordinates: xr.Dataset) -> None:
+    """Refuse text that is a date by its name, but in no format that can be read.
+
+    Raises
+    ------
+    CoordinateError
+        With the name, an example, and what to do.
+    """
+    for name, coordinate in coordinates.coords.items():
+        text = coordinate.dtype.kind in "OUT" and coordinate.chunks is None
+        if not text or not is_time_name(str(name)) or is_time(coordinate):
+            continue
+        known = [str(v) for v in coordinate.values.flat if isinstance(v, str)]
+        if len(set(known)) > 1:
+            raise CoordinateError(
+                f"Coordinate {str(name)!r} is a date by its name, but holds text such as "
+                f"{known[0]!r}, which is not in ISO format. Convert it with "
+                "`pd.to_datetime(..., format=...)`, or name the inputs in `coords=`."
+            )
 
 
 def _plain(name: str) -> str:
