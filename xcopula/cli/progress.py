@@ -10,8 +10,6 @@ from typing import Any
 
 import click
 
-from xcopula.model.summary import likelihood_of
-
 __all__ = ["fit_options", "told", "watched"]
 
 # Shorter work than this shows no bar; in seconds.
@@ -29,6 +27,8 @@ def fit_options(*, on_cluster: bool) -> dict[str, Any]:
 
 def told(model: Any, began: float) -> None:
     """Say how long a fit took and how it ended."""
+    from xcopula.model.summary import likelihood_of
+
     click.echo(
         f"Fitted in {time.perf_counter() - began:.1f} s: "
         f"{likelihood_of(model)} {model.log_likelihood:.2f}, without priors.\n"

@@ -51,7 +51,7 @@ def read_table(
     ----------
     path : Path
     coords : collection of str
-        The columns that are coordinates; found by their names if none are given.
+        The columns that are coordinates; if none are given, those of dates, and others by name.
     numbers : collection of str
         Columns that must hold numbers.
     known : collection of str
@@ -68,6 +68,8 @@ def read_table(
         message names the line.
     """
     import xarray as xr
+
+    from xcopula.labels.dates import with_dates
 
     frame = _read(path)
     missing = [name for name in coords if name not in frame]
@@ -86,7 +88,9 @@ def read_table(
             beside = _free(f"{name}_qualifier", frame)
             columns[name] = (_ROW, values, {"ancillary_variables": beside})
             columns[beside] = (_ROW, signs, _QUALIFIER)
-    return xr.Dataset(columns).set_coords([name for name in columns if name in chosen])
+    table = with_dates(xr.Dataset(columns))
+    dates = [] if coords else [name for name in columns if table[name].dtype.kind == "M"]
+    return table.set_coords([name for name in columns if name in (*chosen, *dates)])
 
 
 def _read(path: Path) -> pd.DataFrame:
