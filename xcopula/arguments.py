@@ -13,14 +13,14 @@ import numpy as np
 
 from xcopula.warn import shown
 
-__all__ = ["check_flag", "check_integer", "check_methods", "checks_options", "unknown_option"]
+__all__ = ["check_flag", "check_integer", "check_methods", "check_options", "unknown_option"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C", bound=type[Any])
 
 
-def checks_options(function: Callable[P, R]) -> Callable[P, R]:
+def check_options(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function that suggests a name in place of an option that it does not have."""
     parameters = inspect.signature(function).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
@@ -38,10 +38,10 @@ def checks_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_methods(cls: C) -> C:
-    """Return a class whose public methods suggest names as :func:`checks_options` does."""
+    """Return a class whose public methods suggest names as :func:`check_options` does."""
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
-            setattr(cls, name, checks_options(method))
+            setattr(cls, name, check_options(method))
     return cls
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.arguments import check_flag, checks_options
+from xcopula.arguments import check_flag, check_options
 from xcopula.fitting.directions import Anisotropy, free_groups
 from xcopula.fitting.interruption import stop_together
 from xcopula.fitting.recovery import interruption
@@ -51,7 +51,7 @@ _LARGE = 800
 Ends = tuple[float | None, float | None] | None
 
 
-@checks_options
+@check_options
 def fit(
     data: Data,
     primary: str,

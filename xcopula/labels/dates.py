@@ -13,6 +13,7 @@ import xarray as xr
 
 from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates import Axis, coordinates_of
+from xcopula.labels.coordinates.roles import is_time_name
 from xcopula.labels.coordinates.times import is_time
 from xcopula.warn import warn_user
 
@@ -23,10 +24,8 @@ Part = xr.Dataset | xr.DataArray
 # Dates nearer than this are the same, in days: a millisecond.
 _SAME = 1.0 / 86_400e3
 
-# Text that is a date; a number such as 2024 or 20240531 is none.
-_ISO = re.compile(
-    r"\d{4}-\d\d(-\d\d([T ]\d\d(:?\d\d(:?\d\d([.,]\d+)?)?)?)?)?\s*(Z|[+-]\d\d:?\d\d)?"
-)
+# Text that is a date under any name: 2301-07 may be a sample.
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d([.,]\d+)?)?)?)?\s*(Z|[+-]\d\d:?\d\d)?")
 
 # What has another date, and what to do about it.
 _ADVICE = {
@@ -40,7 +39,7 @@ def with_dates(part: Part) -> Part:
 
     Those with a time zone become UTC, with a warning. Text of another format stays text.
     """
-    found = {}
+    decoded = {}
     variables = part.variables if isinstance(part, xr.Dataset) else coordinates_of(part).variables
     for name, column in variables.items():
         level = isinstance(part.xindexes.get(name), xr.indexes.PandasMultiIndex)
@@ -50,12 +49,12 @@ def with_dates(part: Part) -> Part:
             values = column.to_index() if of_pandas else column.values
             dates = _to_dates(str(name), np.asarray(values, object))
             if dates is not None:
-                found[name] = (column.dims, dates, column.attrs)
-    if not found:
+                decoded[name] = (column.dims, dates, column.attrs)
+    if not decoded:
         return part
-    coords = {n: dates for n, dates in found.items() if n in part.coords}
+    coords = {n: dates for n, dates in decoded.items() if n in part.coords}
     out = part.assign_coords(coords)
-    others = {n: dates for n, dates in found.items() if n not in coords}
+    others = {n: dates for n, dates in decoded.items() if n not in coords}
     return out.assign(others) if isinstance(out, xr.Dataset) else out
 
 
@@ -63,9 +62,10 @@ def _to_dates(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     """Return objects as datetime64, missing ones as NaT; None if they are no dates."""
     import pandas as pd
 
-    missing = np.ravel(pd.isna(values)) | np.ravel(values == "")
-    known = values.ravel()[~missing]
-    if not known.size or not _is_date(known[0]):
+    flat = values.ravel()
+    missing = pd.isna(flat) | np.fromiter((isinstance(v, str) and not v for v in flat), bool)
+    known = flat[~missing]
+    if not known.size or not _is_date(name, known[0]):
         return None
     dates = pd.to_datetime(pd.Series(known), format="ISO8601", utc=True, errors="coerce")
     if dates.isna().any():
@@ -79,9 +79,9 @@ def _to_dates(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     return out.reshape(values.shape)
 
 
-def _is_date(value: object) -> bool:
+def _is_date(name: str, value: object) -> bool:
     if isinstance(value, str):
-        return _ISO.fullmatch(value.strip()) is not None
+        return is_time_name(name) or _ISO.fullmatch(value.strip()) is not None
     return isinstance(value, datetime.date)  # of which datetime and Timestamp are made
 
 

@@ -151,7 +151,7 @@ def _columns(array: xr.DataArray, columns: Mapping[str, xr.DataArray]) -> list[s
     times = claims.get("time", [])
     claims["time"] = [n for n in times if is_time(columns[n])] or times
     if len(claims["time"]) > 1:
-        claims["time"] = [n for n in times if is_time_name(n)] or times
+        claims["time"] = [n for n in claims["time"] if is_time_name(n)] or claims["time"]
     taken = guessed_roles(coordinates_of(array))
     plane = any(is_length(units_of(array[n])) for n in taken["x"] + taken["y"])
     chosen = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcopula.arguments import checks_options
+from xcopula.arguments import check_options
 from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.grouping import Grouped, IntArray, check_codes, rows_of_groups
@@ -80,7 +80,7 @@ class By(Recipe):
             )
 
 
-@checks_options
+@check_options
 def by(key: str, law: str | type[Marginal] | Recipe = "auto") -> By:
     """Describe a law that differs from group to group, such as from month to month.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import xarray as xr
 
-from xcopula.arguments import check_methods, checks_options
+from xcopula.arguments import check_methods, check_options
 from xcopula.labels.coordinates import CoordinateSystem, find_projection
 from xcopula.labels.georeference import from_table
 from xcopula.labels.observations import Variable
@@ -165,7 +165,7 @@ class Predicting:
         return posterior(self, target, variable=variable, variables=variables, **options)
 
 
-@checks_options
+@check_options
 def predict(
     model: Predicting,
     target: Target,

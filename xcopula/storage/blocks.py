@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.arguments import checks_options
+from xcopula.arguments import check_options
 from xcopula.storage.whole import check_free, fill, put_in_place, require_zarr, stamped
 
 __all__ = ["write_zarr"]
@@ -31,7 +31,7 @@ Block = tuple[int, ...]
 _PLAN, _MARKS, _LOCK = "plan.json", "finished", "lock"
 
 
-@checks_options
+@check_options
 def write_zarr(
     dataset: xr.Dataset,
     path: str | os.PathLike[str],

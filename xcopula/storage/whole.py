@@ -17,7 +17,7 @@ from typing import Any
 
 import xarray as xr
 
-from xcopula.arguments import checks_options
+from xcopula.arguments import check_options
 from xcopula.warn import shown
 
 __all__ = [
@@ -110,7 +110,7 @@ def _taken(path: Path) -> FileExistsError:
     return FileExistsError(f"{path} {what}. Choose another name, or pass overwrite.")
 
 
-@checks_options
+@check_options
 def write_netcdf(
     dataset: xr.Dataset, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:

@@ -174,8 +174,8 @@ def _all_options(options: Mapping[str, Any], seed: int) -> Options:
     defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     unknown = [name for name in options if name not in defaults or name in _NOT_HERE]
     if unknown:
-        own = inspect.signature(cross_validate).parameters.values()
-        names = [*(p.name for p in own if p.kind is p.KEYWORD_ONLY), *defaults]
+        parameters = inspect.signature(cross_validate).parameters.values()
+        names = [*(p.name for p in parameters if p.kind is p.KEYWORD_ONLY), *defaults]
         known = [name for name in names if name not in _NOT_HERE]
         raise unknown_option("cross_validate", unknown[0], known)
     return {**defaults, **options, "seed": seed}
