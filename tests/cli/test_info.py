@@ -37,8 +37,8 @@ def test_limits_and_empty_cells_of_a_table(run, tmp_path):
 
 def test_named_coordinates(run, tmp_path):
     """A table may be told what its coordinates are."""
-    (tmp_path / "t.csv").write_text("east,north,v\n1,2,\n3,4,5\n")
-    lines = run("info", tmp_path / "t.csv", "--coords", "east", "--coords", "north").output
+    (tmp_path / "t.csv").write_text("e,n,v\n1,2,\n3,4,5\n")
+    lines = run("info", tmp_path / "t.csv", "--coords", "e", "--coords", "n").output
     assert "No variables" not in lines
     assert "No coordinates." in run("info", tmp_path / "t.csv").output
 
@@ -54,6 +54,13 @@ def test_a_flag_that_cannot_be_read():
     )
     (line,) = [line.split() for line in describe(data).splitlines() if line.startswith("  v ")]
     assert line[:4] == ["v", "2", "?", "0"]
+
+
+def test_dates_under_any_name(run, tmp_path):
+    """They are the time, as a fit takes them."""
+    (tmp_path / "t.csv").write_text("x,y,sampled,v\n1,2,2024-05-01,3\n3,4,2024-05-02,5\n")
+    lines = run("info", tmp_path / "t.csv").output.splitlines()
+    assert any(line.split()[:2] == ["sampled", "time"] for line in lines)
 
 
 def test_dates_texts_and_nothing():

@@ -108,7 +108,7 @@ def test_bad_input_is_one_line(run, files, grid, tmp_path, case):
     elif case == "data":
         model, message = files / "data.nc", "data.nc cannot be read."
     elif case == "no coordinate":
-        data, message = grid.rename(y="north"), "lacks the coordinate 'y'"
+        data, message = grid.rename(y="upward"), "lacks the coordinate 'y'"
     elif case == "units":
         grid["x"].encoding = {}
         data = grid.assign_coords(x=grid["x"].assign_attrs(units="K"))

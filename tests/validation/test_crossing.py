@@ -271,7 +271,7 @@ class TestErrors:
             ({"quantiles": 1.5}, ValueError, "strictly between 0 and 1"),
             ({"seed": -1}, ValueError, "`seed` must be at least 0"),
             ({"method": "magic"}, ValueError, "magic"),
-            ({"neighbours": 5}, TypeError, "has no option 'neighbours'. .*those of `fit`: coords"),
+            ({"neighbours": 5}, TypeError, "has no option 'neighbours'. It takes .*coords, crs"),
             ({"compute": False}, TypeError, "has no option 'compute'"),
             ({"progress": False}, TypeError, "has no option 'progress'"),
             ({"marginals": {"lead": "normal"}}, KeyError, "`marginals` names"),

@@ -51,7 +51,7 @@ def read_table(
     ----------
     path : Path
     coords : collection of str
-        The columns that are coordinates; found by their names if none are given.
+        The columns that are coordinates; if none are given, those of dates, and others by name.
     numbers : collection of str, optional
         Columns that must hold numbers. None takes those whose cells are numbers, some with a sign.
     known : collection of str
@@ -68,6 +68,8 @@ def read_table(
         message names the line.
     """
     import xarray as xr
+
+    from xcopula.labels.dates import with_dates
 
     frame = _read(path)
     if numbers is None:
@@ -88,7 +90,9 @@ def read_table(
             beside = _free(f"{name}_qualifier", frame)
             columns[name] = (_ROW, values, {"ancillary_variables": beside})
             columns[beside] = (_ROW, signs, _QUALIFIER)
-    return xr.Dataset(columns).set_coords([name for name in columns if name in chosen])
+    table = with_dates(xr.Dataset(columns))
+    dates = [] if coords else [name for name in columns if table[name].dtype.kind == "M"]
+    return table.set_coords([name for name in columns if name in (*chosen, *dates)])
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -175,11 +179,12 @@ def _guessed(names: Sequence[str]) -> list[str]:
     """Return the names that tell that they are coordinates."""
     import xarray as xr
 
-    from xcopula.labels.coordinates.roles import guessed_roles
+    from xcopula.labels.coordinates.roles import guessed_roles, is_time_name
 
     may = [name for name in names if name.lower() not in _NO_COORDINATES]
     roles = guessed_roles(xr.Dataset(coords={name: (_ROW, np.zeros(1)) for name in may}))
-    return [name for name in may if any(name in roles[role] for role in _ROLES)]
+    claimed = {name for role in _ROLES for name in roles[role]}
+    return [name for name in may if name in claimed or is_time_name(name)]
 
 
 def _column(path: Path, cells: pd.Series[Any], *, coordinate: bool, number: bool) -> Any:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from xcopula.arguments import check_options
 from xcopula.errors import ModelFormatError
 from xcopula.model.reading import from_tree
 from xcopula.model.record import CopulaModel
@@ -34,6 +35,7 @@ _COMPRESSORS = ("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd")
 _KINDS = "biufU"
 
 
+@check_options
 def load(
     path: str | os.PathLike[str],
     *,

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.arguments import check_flag
+from xcopula.arguments import check_flag, check_options
 from xcopula.storage.netcdf import check_names, load_labels
 from xcopula.storage.whole import (
     check_free,
@@ -39,6 +39,7 @@ Block = tuple[int, ...]
 _PLAN, _MARKS, _LOCK = "plan.json", "finished", "lock"
 
 
+@check_options
 def write_zarr(
     dataset: xr.Dataset,
     path: str | os.PathLike[str],

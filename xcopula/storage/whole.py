@@ -18,7 +18,7 @@ from typing import Any
 
 import xarray as xr
 
-from xcopula.arguments import check_flag
+from xcopula.arguments import check_flag, check_options
 from xcopula.storage.netcdf import NETCDF_LOCK, check_attributes, check_names, fill_netcdf
 from xcopula.warn import shown
 
@@ -145,6 +145,7 @@ def _taken(path: Path) -> FileExistsError:
     return FileExistsError(f"{path} {what}. Choose another name, or pass overwrite.")
 
 
+@check_options
 def write_netcdf(
     dataset: xr.Dataset, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:

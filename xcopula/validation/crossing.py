@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.arguments import check_flag, check_integer
+from xcopula.arguments import check_flag, check_integer, unknown_option
 from xcopula.fitting import fit
 from xcopula.fitting.defaults import fit_within, support_of
 from xcopula.fitting.directions import free_groups
@@ -176,11 +176,10 @@ def _all_options(options: Mapping[str, Any], seed: int) -> Options:
     defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     unknown = [name for name in options if name not in defaults or name in _NOT_HERE]
     if unknown:
-        known = ", ".join(name for name in defaults if name not in _NOT_HERE)
-        raise TypeError(
-            f"`cross_validate` has no option {unknown[0]!r}. Beside its own it takes those of "
-            f"`fit`: {known}."
-        )
+        parameters = inspect.signature(cross_validate).parameters.values()
+        names = [*(p.name for p in parameters if p.kind is p.KEYWORD_ONLY), *defaults]
+        known = [name for name in names if name not in _NOT_HERE]
+        raise unknown_option("cross_validate", unknown[0], known)
     return {**defaults, **options, "seed": seed}
 
 
