@@ -76,7 +76,7 @@ CASES: dict[str, Case] = {
     "single": (plane, ("a",), {}),
     "full": (plane, THREE, {"method": "full"}),
     "report weights": (plane, THREE, PLAIN | {"method": Transductive(weights="report")}),
-    "stacked": (plane, THREE, PLAIN | {"method": Transductive(weights="stacked", anchors=None)}),
+    "no anchors": (plane, THREE, PLAIN | {"method": Transductive(anchors=None)}),
     "block": (plane, THREE, PLAIN | {"method": Transductive(anchors="block")}),
     **{m: (plane, PAIR, PLAIN | {"method": m}) for m in ("dtc", "fitc", "pitc", "bcm")},
     "cokriging": (plane, PAIR, {"method": "cokriging", "kernels": "matern32"}),
