@@ -282,7 +282,7 @@ def test_advice_is_not_what_is_in_use(law):
         lambda: law.check_support(np.array([bad])),
         lambda: check_limits(law, np.array([[bad], [bad + 0.5]])),
     ):
-        with pytest.raises(SupportError, match="wider support") as caught:
+        with pytest.raises(SupportError) as caught:
             refuse()
         assert f"'{law.name}'" not in str(caught.value)
 
