@@ -60,17 +60,6 @@ def test_no_call_that_could(path):
             assert not reads, f"calls {of}.{function.attr} in line {node.lineno}"
 
 
-def test_a_pickle_is_only_written():
-    """The one place that knows pickles throws what it has written away."""
-    text = (ROOT / "fitting" / "fit.py").read_text(encoding="utf-8")
-    used = {
-        node.attr
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "cloudpickle"
-    }
-    assert used == {"dumps"}
-
-
 ALONE = """
 import sys
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der, rosen_hess
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.newton import minimise, minimise_from
+from xcopula.fitting.newton import _corrected, minimise, minimise_from
 
 # Eight units wide: a unit is one.
 WIDE = np.array([[-4.0, 4.0]] * 3)
@@ -310,3 +310,10 @@ def test_progress_of_starts():
     minimise_from(plain, starts, WIDE, watch=watch, gain=1e-9)
     assert watch.begun[:2] == [(1, 2), (2, 2)]
     assert len(watch.begun) == 3
+
+
+def test_a_correction_leaves_the_curvature_positive():
+    """Also where the slope changed against the step."""
+    for change in ([1.0, 0.0], [0.0, 3.0], [-2.0, 0.5]):
+        found = _corrected(np.diag([1.0, 2.0]), np.array([1.0, 0.0]), np.array(change))
+        assert np.linalg.eigvalsh(found).min() > 0.0
