@@ -878,6 +878,13 @@ MUTANTS = (
         "fitting/test_newton.py::test_a_correction_leaves_the_curvature_positive",
     ),
     Mutant(
+        "newton-faces",
+        "fitting/newton.py",
+        "free &= ~met",
+        "free[:] = False",
+        "fitting/test_newton.py::test_it_ends_where_scipy_does",
+    ),
+    Mutant(
         "newton-nan",
         "fitting/newton.py",
         "fine = np.isfinite(new_value) and np.isfinite(new_slope).all()",
