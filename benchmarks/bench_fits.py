@@ -4,7 +4,7 @@ Run as ``python benchmarks/bench_fits.py`` (``--quick`` takes small samples; nam
 among them). Each fit runs in a process of its own, on one thread, after a small fit that compiles.
 Seconds are also in units of the LAPACK work of one exact evaluation for 977 values, a factorisation
 and an inverse, measured in the same process. ``--search quasi-newton`` hides the information matrix
-from the search, which then is L-BFGS. Simulated panels have 50 stations or more.
+from the search, which then has secant corrections only. Simulated panels have 50 stations or more.
 """
 
 from __future__ import annotations

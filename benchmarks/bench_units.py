@@ -149,9 +149,6 @@ def main(quick: bool) -> None:
             for law in ("normal", "t", "gev")
         }
         in_units |= {
-            "gev, conjugate gradients": lambda f: judge(
-                data, truth, f, marginals="gev", optimizer="cg"
-            ),
             "regress gev on a coordinate": lambda f: judge(data, truth, f, marginals=sloped),
             "by rock, lognormal": lambda f: judge(data, truth, f, marginals=grouped),
             "selected by AIC": lambda f: judge(

@@ -35,6 +35,17 @@ def one_thread():
         yield
 
 
+@pytest.fixture
+def no_search(monkeypatch):
+    """Fail on any search for parameters: bad input must end the fit before it."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("searched before the input was checked")
+
+    for place in ("newton", "stages"):
+        monkeypatch.setattr(f"xcopula.fitting.{place}.minimise", refuse)
+
+
 def simulate_pair(
     seed: int,
     size: int = 60,

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import dask
@@ -18,6 +19,7 @@ import pytest
 import xarray as xr
 
 import xcopula
+from xcopula.solvers import Exact, Neighbours
 
 distributed = pytest.importorskip("distributed")
 
@@ -83,7 +85,7 @@ def client(fitted, expected) -> Iterator[distributed.Client]:
         yield client
 
 
-def killer(flag: Path):
+def killer(flag: Path | str):
     """Return a function that kills the first worker to call it, and does nothing after that."""
 
     def kill(*arguments):
@@ -92,6 +94,45 @@ def killer(flag: Path):
             os.kill(os.getpid(), signal.SIGKILL)
 
     return kill
+
+
+@dataclass(frozen=True)
+class Counted(Exact):
+    """The exact solver, which writes a letter to a file at each evaluation of a likelihood."""
+
+    log: str = ""
+
+    def information(self, process, sample, structure, theta):
+        """Count and evaluate."""
+        with open(self.log, "a") as file:
+            file.write("x")
+        return super().information(process, sample, structure, theta)
+
+
+@dataclass(frozen=True)
+class Fatal(Exact):
+    """The exact solver, which kills the first worker that evaluates so many variables together."""
+
+    flag: str = ""
+    tasks: int = 1
+
+    def information(self, process, sample, structure, theta):
+        """Kill or evaluate."""
+        if process.covariance.tasks == self.tasks:
+            killer(self.flag)()
+        return super().information(process, sample, structure, theta)
+
+
+@dataclass(frozen=True)
+class FatalNeighbours(Neighbours):
+    """The same, of neighbours."""
+
+    flag: str = ""
+
+    def information(self, process, sample, structure, theta):
+        """Kill or evaluate."""
+        killer(self.flag)()
+        return super().information(process, sample, structure, theta)
 
 
 def test_nothing_takes_a_client():
@@ -171,38 +212,29 @@ class TestCluster:
     @pytest.mark.parametrize("built", ["persisted", "before", "anew"])
     def test_a_persisted_model_is_fitted_once(self, client, data, grid, expected, tmp_path, built):
         """Predictions computed one by one find it, also those of another graph of the same fit."""
-        log = str(tmp_path / "iterations")
-
-        def count(iteration, log_likelihood, theta):
-            with open(log, "a") as file:
-                file.write("x")
+        log = str(tmp_path / "evaluations")
 
         def lazy():
             copy = data.copy(deep=True)
-            options = FIXED | {"callback": count, "seed": 11}
+            options = FIXED | {"solver": Counted(log)}
             return xcopula.fit(copy, "metal", ["proxy", "other"], compute=False, **options)
 
         first = lazy()
         kept = first.persist()
         distributed.wait(kept.node)
-        iterations = os.path.getsize(log)
-        assert iterations > 3
+        evaluations = os.path.getsize(log)
+        assert evaluations > 3
         again = {"persisted": kept, "before": first}.get(built) or lazy()
         for variable in ("metal", "proxy"):
             out = again.predict(grid, variable=variable, chunks={"x": 4}).compute()
             if variable == "metal":
                 xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
-        assert os.path.getsize(log) == iterations
+        assert os.path.getsize(log) == evaluations
 
     def test_another_seed_is_another_model(self, client, data, tmp_path):
         """What was fitted with other options is not taken for it."""
-        log = str(tmp_path / "iterations")
-
-        def count(iteration, log_likelihood, theta):
-            with open(log, "a") as file:
-                file.write("x")
-
-        options = FIXED | {"marginals": "normal", "callback": count, "compute": False}
+        log = str(tmp_path / "evaluations")
+        options = FIXED | {"marginals": "normal", "solver": Counted(log), "compute": False}
         models = [xcopula.fit(data, "metal", "proxy", seed=s, **options) for s in (0, 1)]
         sizes = []
         for model in models:
@@ -259,10 +291,11 @@ class TestKilledWorker:
         assert set(client.run(os.getpid).values()) != before
         xr.testing.assert_allclose(out, expected, rtol=1e-12, atol=0.0)
 
-    def test_fit(self, client, data, fitted, tmp_path):
-        """So does one that dies in the midst of a fit."""
-        kill = killer(tmp_path / "killed")
-        lazy = xcopula.fit(data, "metal", ["proxy", "other"], compute=False, callback=kill, **FIXED)
+    @pytest.mark.parametrize("tasks", [1, 2])
+    def test_fit(self, client, data, fitted, tmp_path, tasks):
+        """So does one that dies in the midst of a fit, with what it has fitted alone."""
+        options = FIXED | {"solver": Fatal(str(tmp_path / "killed"), tasks), "compute": False}
+        lazy = xcopula.fit(data, "metal", ["proxy", "other"], **options)
         model = lazy.compute()
         assert (tmp_path / "killed").exists()
         np.testing.assert_allclose(model.theta, fitted.theta, rtol=1e-12)
@@ -280,8 +313,8 @@ class TestKilledWorker:
         here = xcopula.fit(many, "v", **options)
         assert here.solver.name == "neighbours"
         assert here.converged
-        kill = killer(tmp_path / "killed")
-        lazy = xcopula.fit(many, "v", compute=False, callback=kill, **options)
+        solver = FatalNeighbours(flag=str(tmp_path / "killed"))
+        lazy = xcopula.fit(many, "v", compute=False, solver=solver, **options)
         model = lazy.compute()
         assert (tmp_path / "killed").exists()
         np.testing.assert_allclose(model.theta, here.theta, rtol=1e-9)

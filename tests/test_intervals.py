@@ -11,9 +11,9 @@ import reference
 import xarray as xr
 from reference import Dry
 from scipy import stats
-from xcopula.fitting.optimiser import minimise
 
 import xcopula
+from xcopula.fitting.newton import minimise
 from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Gamma, LogNormal, Normal, regress
@@ -224,7 +224,7 @@ class TestNeighbours:
         def best(sample):
             structure = solver.prepare(process, theta, sample)
             return minimise(
-                lambda point: solver.objective(process, sample, structure, point),
+                lambda point: (*solver.objective(process, sample, structure, point), None),
                 theta,
                 process.bounds(),
             ).theta

@@ -237,7 +237,7 @@ class TestNamesAndOrders:
         assert refitted.log_likelihood == pytest.approx(fitted.log_likelihood, abs=1e-5)
 
     def test_order_of_secondaries(self):
-        """The search takes another way: it ends as high, to what the optimiser calls nothing."""
+        """The search takes another way: it ends as high, to what the search calls nothing."""
         options = {"marginals": "lognormal", "kernels": "matern32", "method": "full", "restarts": 0}
         data = xcopula.datasets.jura(hide="Cd").isel(site=slice(0, 359, 7))
         one, two = (

@@ -379,10 +379,6 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
         (["zz", ""], ValueError, "Unknown noise .*Choose one of correlated"),
         ([5, None, {}, np.array(["a", "b"])], TypeError, "`noise` must be one of correlated"),
     ],
-    "optimizer": [
-        (["zz", ""], ValueError, "Unknown optimizer .*Choose one of l-bfgs"),
-        ([5, None, [], np.array(["cg", "b"])], TypeError, "`optimizer` must be one of l-bfgs"),
-    ],
     "structures": [
         ([0, -1], ValueError, "`structures` must be at least 1, found"),
         ([1.5, None, True, [], NAN], TypeError, "`structures` must be an integer, found"),
@@ -409,7 +405,6 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
         ([100], ValueError, "'a' has 1 finite values"),
     ],
     "compute": [(["x", None, 5, []], TypeError, "`compute` must be True or False, found")],
-    "callback": [([5, "x", [], True], TypeError, "`callback` must be a function or None, found")],
 }
 for option, cases in REFUSED.items():
     for values, error, says in cases:

@@ -83,22 +83,13 @@ class TestFit:
             assert set(mine[1:-1]) == {"go"}
 
     def test_progress_changes_nothing(self, trio):
-        """The model is the same to the last bit, and so is what the callback hears."""
-        calls = {}
-        models = {}
-        for progress in (False, lambda event: None):
-            heard = calls.setdefault(bool(progress), [])
-            models[bool(progress)] = xcopula.fit(
-                trio,
-                "metal",
-                "proxy",
-                method="full",
-                progress=progress,
-                callback=lambda *a, heard=heard: heard.append(a[:2]),
-                **FIXED,
-            )
-        np.testing.assert_array_equal(models[False].theta, models[True].theta)
-        assert calls[False] == calls[True]
+        """The model is the same to the last bit."""
+        silent, heard = (
+            xcopula.fit(trio, "metal", "proxy", method="full", progress=progress, **FIXED)
+            for progress in (False, lambda event: None)
+        )
+        np.testing.assert_array_equal(heard.theta, silent.theta)
+        assert heard.evaluations == silent.evaluations
 
     def test_nothing_is_made_for_nobody(self, trio, monkeypatch):
         """Without a listener there are no events: what is left is a call for each iteration."""
@@ -113,19 +104,15 @@ class TestFit:
         assert made
 
     def test_events_are_few(self, trio):
-        """One for each iteration, two for each step: far fewer than evaluations of covariances."""
-        heard, calls = [], []
+        """One for each iteration, two for each step: no more than evaluations of likelihoods."""
+        heard = []
         options = FIXED | {"method": "full"}
-        xcopula.fit(
-            trio,
-            "metal",
-            "proxy",
-            progress=heard.append,
-            callback=lambda *a: calls.append(a),
-            **options,
-        )
+        model = xcopula.fit(trio, "metal", "proxy", progress=heard.append, **options)
         together = [e for e in heard if e.what == "together"]
-        assert len(together) == len(calls) + 2
+        going = [e.iteration for e in together if e.state == "go"]
+        assert going == list(range(1, len(going) + 1))
+        assert len(together) == len(going) + 2
+        assert len(going) < model.evaluations
 
     def test_a_listener_that_fails_ends_the_fit(self, trio):
         """Its error is not swallowed, in whichever thread it happens."""

@@ -306,16 +306,7 @@ class TestBadInput:
         """Three points in the field."""
         return xr.Dataset(coords={"x": ("p", [1.5, 2.5, 3.5]), "y": ("p", [2.0, 3.0, 4.0])})
 
-    @pytest.fixture
-    def no_optimisation(self, monkeypatch):
-        """Fail on any work of the optimiser: bad input must end the fit before it."""
-
-        def refuse(*args, **kwargs):
-            raise AssertionError("optimised before the input was checked")
-
-        monkeypatch.setattr("scipy.optimize.minimize", refuse)
-
-    @pytest.mark.usefixtures("no_optimisation")
+    @pytest.mark.usefixtures("no_search")
     @pytest.mark.parametrize("compute", [True, False])
     def test_anchors_that_lack_a_coordinate(self, metals, points, compute):
         """A missing coordinate and other units are refused before any work."""

@@ -122,20 +122,6 @@ def test_the_defaults(data, target, factor, method):
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-@pytest.mark.parametrize("law", ["gev", "t"])
-def test_conjugate_gradients(data, target, law, factor):
-    """A search that magnifies rounding ends at the same point all the same."""
-    check(data, target, law, factor, optimizer="cg")
-
-
-def test_annealing(data, target):
-    """So does a search by chance, with one seed."""
-    few = data.isel(site=slice(None, None, 3))
-    options = {"optimizer": "annealing", "method": "full", "restarts": 0}
-    check(few, target, "gev", 1e9, **options)
-
-
-@pytest.mark.parametrize("factor", FACTORS)
 def test_a_secondary_in_other_units(data, target, factor):
     """Rescaling a secondary alone does not move the primary."""
     laws = {"Cd": "lognormal", "Ni": "normal"}

@@ -2,14 +2,15 @@
 
 Run as ``python examples/report/table2.py``, on a machine that does nothing else. Kernels and laws
 are fixed and BLAS has one thread, so both methods do the same work but for
-what the approximation saves. Also compares the optimisers of the report on cadmium.
+what the approximation saves. Also compares the library's search for the parameters of the full
+model of cadmium with searches of scipy, among them those that the report names.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,6 @@ from common import (
     bare,
     describe_choice,
     heard,
-    in_order,
     markdown,
     missing,
     new_figure,
@@ -36,7 +36,6 @@ from common import (
     time_evaluation,
     timed,
     warm_up,
-    write_rows,
     write_text,
 )
 
@@ -47,8 +46,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
+from scipy.optimize import dual_annealing, minimize
 
 import xcopula
+from xcopula.errors import NotPositiveDefiniteError
+from xcopula.fitting.alone import penalised
+from xcopula.fitting.newton import Loss, minimise, units
 from xcopula.methods import Full, Method, Sparse, Transductive
 
 KEYS = ("metal", "choices", "system")
@@ -74,7 +77,14 @@ PUBLISHED = {
     ("Cd", "FITC-359"): (691, ""),
     ("Cd", "PITC-200"): (385, ""),
 }
-OPTIMIZERS = [("l-bfgs", 0), ("l-bfgs", 2), ("cg", 0), ("cg", 2), ("annealing", 0)]
+# Starts lie so far from the fitted parameters, in units of their boxes (standard deviation).
+SPREAD = 0.5
+STARTS = 5
+# Annealing looks at so many points before L-BFGS-B goes on from the best.
+ANNEALED = 3000
+# Searches are compared by how soon they are so near the best end, in nats.
+NEAR = 0.1
+ORANGE = "#d9a441"
 COMMAND = "python examples/report/table2.py"
 
 
@@ -138,62 +148,116 @@ def run_row(metal: str, choices: str, system: str, repeats: int, quick: bool) ->
     }
 
 
-def run_optimizer(optimizer: str, restarts: int, quick: bool) -> tuple[Row, list[Row]]:
-    """Fit the full model of cadmium; return where it ended and how it got there."""
+@functools.cache
+def cadmium(quick: bool) -> xcopula.CopulaModel:
+    """Fit the full model of cadmium, with the selected kernels and laws."""
     kernels, laws = fixed_choices("Cd", "select", quick)
-    trace: list[Row] = []
-    began = time.process_time()
-
-    def note(iteration: int, value: float, theta: object) -> None:
-        seconds = time.process_time() - began
-        place = {"optimizer": optimizer, "restarts": restarts, "iteration": iteration}
-        trace.append(place | {"cpu_seconds": seconds, "penalised": value})
-
-    with timed() as clock:
-        model = xcopula.fit(
-            load("Cd", quick),
-            "Cd",
-            SECONDARIES["Cd"],
-            method="full",
-            kernels=kernels,
-            marginals=laws,
-            optimizer=optimizer,
-            restarts=restarts,
-            callback=note,
-        )
-    prior, _ = model.process.log_prior(model.theta)
-    return {
-        "optimizer": optimizer,
-        "restarts": restarts,
-        "penalised": model.log_likelihood + prior,
-        "log_likelihood": model.log_likelihood,
-        "evaluations": model.evaluations,
-        "cpu_seconds": clock.cpu,
-        "wall_seconds": clock.wall,
-        "converged": model.converged,
-        "version": xcopula.__version__,
-    }, trace
+    options = {"method": "full", "kernels": kernels, "marginals": laws}
+    return xcopula.fit(load("Cd", quick), "Cd", SECONDARIES["Cd"], **options)
 
 
-def compare_optimizers(output: Path, quick: bool) -> pd.DataFrame:
-    """Run the optimisers that are not in the table yet; annealing is not quick."""
-    keys, path, trace_path = ("optimizer", "restarts"), *_files(output)
-    table, traces = read_rows(path, keys), read_rows(trace_path, (*keys, "iteration"))
-    wanted = [key for key in OPTIMIZERS if not (quick and key[0] == "annealing")]
-    for optimizer, restarts in missing(table, keys, wanted):
-        row, trace = run_optimizer(optimizer, restarts, quick)
-        again = (traces["optimizer"] == optimizer) & (traces["restarts"] == restarts)
-        traces = append(traces[~again], trace, trace_path)
-        table = append(table, [row], path)
-        print(f"{optimizer}, {restarts} restarts: {row['cpu_seconds']:.1f} s", flush=True)
-    table = in_order(table, keys, wanted)
-    write_rows(table, path)
-    draw_optimizers(table, traces).savefig(output / "optimizers.png")
-    return table
+def loss_of(model: xcopula.CopulaModel) -> Loss:
+    """Return the penalised negative log-likelihood with its gradient and information matrix."""
+    given = model.process, model.observations.sample, model.structure
+    information = functools.partial(model.method.information, *given)
+    return penalised(model.process, model.objective, information)
 
 
-def _files(output: Path) -> tuple[Path, Path]:
-    return output / "optimizers.csv", output / "optimizers_trace.csv"
+def newton(loss: Loss, start: np.ndarray, bounds: np.ndarray, quick: bool) -> None:
+    """Search as the library does."""
+    minimise(loss, start, bounds)
+
+
+def newton_without(loss: Loss, start: np.ndarray, bounds: np.ndarray, quick: bool) -> None:
+    """Search as the library does for methods without an information matrix."""
+    minimise(lambda theta: (*loss(theta)[:2], None), start, bounds)
+
+
+def finite(loss: Loss, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return value and gradient for scipy, whose line searches go astray at infinite values."""
+    value, gradient, _ = loss(theta)
+    return min(value, 1e8), gradient
+
+
+def quasi_newton(loss: Loss, start: np.ndarray, bounds: np.ndarray, quick: bool) -> None:
+    """Search by scipy's L-BFGS-B, each parameter in its unit."""
+    unit = units(bounds)
+
+    def scaled(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = finite(loss, unit * x)
+        return value, unit * gradient
+
+    minimize(scaled, start / unit, jac=True, method="L-BFGS-B", bounds=bounds / unit[:, None])
+
+
+def conjugate_gradients(loss: Loss, start: np.ndarray, bounds: np.ndarray, quick: bool) -> None:
+    """Search by scipy's conjugate gradients; a sine keeps parameters in their box."""
+    middle, half = bounds.mean(axis=1), 0.5 * np.ptp(bounds, axis=1)
+
+    def bent(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = finite(loss, middle + half * np.sin(x))
+        return value, gradient * half * np.cos(x)
+
+    minimize(bent, np.arcsin((start - middle) / half), jac=True, method="CG")
+
+
+def annealing(loss: Loss, start: np.ndarray, bounds: np.ndarray, quick: bool) -> None:
+    """Search by scipy's dual annealing, then by L-BFGS-B."""
+    options = {"maxfun": 100 if quick else ANNEALED, "no_local_search": True, "seed": 0}
+    end = dual_annealing(lambda theta: finite(loss, theta)[0], bounds, x0=start, **options)
+    quasi_newton(loss, end.x, bounds, quick)
+
+
+SEARCHES: dict[str, Callable[[Loss, np.ndarray, np.ndarray, bool], None]] = {
+    "the library's": newton,
+    "the same without information": newton_without,
+    "L-BFGS-B": quasi_newton,
+    "conjugate gradients": conjugate_gradients,
+    "annealing, then L-BFGS-B": annealing,
+}
+# Those that need the value and the gradient only.
+PLAIN = [name for name in SEARCHES if name != "the library's"]
+
+
+def run_search(name: str, number: int, quick: bool) -> list[Row]:
+    """Search from a start, and return the evaluations that were better than all before."""
+    model = cadmium(quick)
+    bounds = model.process.bounds()
+    rng = np.random.default_rng(number)
+    start = model.theta + SPREAD * units(bounds) * rng.normal(size=model.theta.size)
+    start = np.clip(start, *(bounds.T + 1e-6 * np.outer([1.0, -1.0], units(bounds))))
+    loss, rows = loss_of(model), [{"penalised": -np.inf}]
+    count, began = 0, time.process_time()
+
+    def noted(theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray | None]:
+        nonlocal count
+        count += 1
+        try:
+            plain = name in PLAIN
+            found = (*model.objective(theta, prior=True), None) if plain else loss(theta)
+        except NotPositiveDefiniteError:
+            found = np.inf, np.zeros(theta.size), None
+        if -found[0] > rows[-1]["penalised"]:
+            seconds = time.process_time() - began
+            rows.append({"evaluation": count, "cpu_seconds": seconds, "penalised": -found[0]})
+        return found
+
+    SEARCHES[name](noted, start, bounds, quick)
+    return [{"search": name, "start": number, **row, "evaluations": count} for row in rows[1:]]
+
+
+def compare_searches(output: Path, quick: bool) -> pd.DataFrame:
+    """Run the searches that are not in the table yet; annealing has one start only."""
+    keys, path = ("search", "start"), output / "optimizers.csv"
+    trace = read_rows(path, (*keys, "evaluation"))
+    starts = 2 if quick else STARTS
+    wanted = [(name, k) for name in SEARCHES for k in range(1 if "ann" in name else starts)]
+    for name, number in missing(trace, keys, wanted):
+        rows = run_search(name, number, quick)
+        trace = append(trace, rows, path)
+        print(f"{name}, start {number}: {rows[-1]['evaluations']} evaluations", flush=True)
+    draw_searches(trace).savefig(output / "optimizers.png")
+    return trace
 
 
 def describe(table: pd.DataFrame) -> str:
@@ -234,22 +298,25 @@ def _ratios(table: pd.DataFrame) -> list[str]:
     return ["  \n".join(lines), ""]
 
 
-def describe_optimizers(table: pd.DataFrame) -> str:
-    """Write the optimisers as Markdown."""
-    heads = ["optimizer", "restarts", "penalised log-likelihood", "log-likelihood"]
-    heads += ["evaluations", "CPU s", "converged"]
-    rows = [
-        [
-            r.optimizer,
-            r.restarts,
-            f"{r.penalised:.2f}",
-            f"{r.log_likelihood:.2f}",
-            r.evaluations,
-            f"{r.cpu_seconds:.1f}",
-            "yes" if r.converged else "no",
-        ]
-        for r in table.itertuples()
-    ]
+def describe_searches(trace: pd.DataFrame) -> str:
+    """Write as Markdown how soon searches are near the best end, as medians over the starts."""
+    heads = ["search", "starts", f"ends within {NEAR} nats", "evaluations until then"]
+    heads += ["CPU s until then", "evaluations in all", "worst end, nats below the best"]
+    best, rows = trace["penalised"].max(), []
+    for name, part in trace.groupby("search", sort=False):
+        ends = part.groupby("start").last()
+        near = part[part["penalised"] > best - NEAR].groupby("start").first()
+        rows.append(
+            [
+                name,
+                len(ends),
+                len(near),
+                f"{near['evaluation'].median():.0f}" if len(near) else "",
+                f"{near['cpu_seconds'].median():.1f}" if len(near) else "",
+                f"{ends['evaluations'].median():.0f}",
+                f"{best - ends['penalised'].min():.2f}",
+            ]
+        )
     return "\n".join([markdown(heads, rows), "", f"Made by `{COMMAND}`."]) + "\n"
 
 
@@ -281,24 +348,21 @@ def _draw_times(ax: Axes, table: pd.DataFrame, what: str, label: str) -> None:
     bare(ax)
 
 
-def draw_optimizers(table: pd.DataFrame, traces: pd.DataFrame) -> Figure:
-    """Draw how far each optimiser is from the best end, against its processor time."""
+def draw_searches(trace: pd.DataFrame) -> Figure:
+    """Draw how far each search is from the best end, against its evaluations."""
     figure = new_figure(6.4, 4.2)
     ax = figure.subplots()
-    best = max(table["penalised"].max(), traces["penalised"].max())
-    # All begin at one point, which is no better than what the first iteration leads to.
-    first = traces[traces["restarts"] == 0].groupby("optimizer").first()
-    start = first["cpu_seconds"].min(), best - first["penalised"].min()
-    colours = {"l-bfgs": BLUE, "cg": RED, "annealing": GREEN}
-    for (optimizer, restarts), own in traces.groupby(["optimizer", "restarts"], sort=False):
-        gap = np.maximum(best - own["penalised"].cummax(), 0.01)  # what the file resolves
-        x, y = np.append(start[0], own["cpu_seconds"]), np.append(start[1], gap)
-        style = {"color": colours[str(optimizer)], "linestyle": "--" if restarts else "-"}
-        ax.step(x, y, where="post", label=f"{optimizer}, {restarts} restarts", **style)
-        ax.plot(x[-1], y[-1], "o", markersize=5, color=style["color"])
-    ax.set(xscale="log", yscale="log", xlabel="processor time (s)")
+    best = trace["penalised"].max()
+    colours = dict(zip(SEARCHES, (BLUE, FAINT, GREEN, RED, ORANGE), strict=True))
+    for (name, number), part in trace.groupby(["search", "start"], sort=False):
+        gap = np.maximum(best - part["penalised"], 0.01)  # what the file resolves
+        label = None if number else name
+        ax.step(part["evaluation"], gap, where="post", label=label, color=colours[name], lw=1.2)
+        ax.plot(part["evaluation"].iloc[-1], gap.iloc[-1], "o", markersize=4, color=colours[name])
+    ax.set(xscale="log", yscale="log", xlabel="evaluations of the likelihood")
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.set_ylabel("nats below the best penalised likelihood")
-    ax.legend(frameon=False, fontsize=9, loc="center", bbox_to_anchor=(0.7, 0.55))
+    ax.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(0.94, 0.5))
     bare(ax)
     return figure
 
@@ -320,9 +384,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = run_missing(path, KEYS, wanted, lambda key: run_row(*key, repeats, options.quick))
     write_text(options.output / "table2.md", describe(table))
     draw_figure(table).savefig(options.output / "table2.png")
-    optimizers = compare_optimizers(options.output, options.quick)
-    write_text(options.output / "optimizers.md", describe_optimizers(optimizers))
-    print(describe(table), describe_optimizers(optimizers), sep="\n")
+    searches = describe_searches(compare_searches(options.output, options.quick))
+    write_text(options.output / "optimizers.md", searches)
+    print(describe(table), searches, sep="\n")
 
 
 if __name__ == "__main__":

@@ -80,9 +80,9 @@ def test_every_option_of_a_fit_is_known(config):
     """But those that only a program can use."""
     parameters = inspect.signature(xcopula.fit).parameters.values()
     own = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    for name in own - {"compute", "callback", "progress"}:
+    for name in own - {"compute", "progress"}:
         assert name in read_config(config(f"{name} = 1"))
-    for name in own & {"compute", "callback", "progress"}:
+    for name in own & {"compute", "progress"}:
         with pytest.raises(KeyError, match=f"no option '{name}'"):
             read_config(config(f"{name} = 1"))
 

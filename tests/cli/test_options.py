@@ -39,7 +39,7 @@ def test_every_option():
         *("--coords", "x", "--coords", "y", "--crs", "EPSG:2056"),
         *("--method", "full", "--solver", "exact", "--coupling", "icm", "--structures", "2"),
         *("--marginal", "Cd=lognormal", "--marginal", "Ni=gamma~x", "--kernel", "matern32"),
-        *("--noise", "independent", "--optimizer", "cg", "--ard", "space"),
+        *("--noise", "independent", "--ard", "space"),
         *("--uncertainty", "plugin"),
         *("--anisotropy", "space", "--anisotropy", "other"),
         *("--censored", "Cd=0.2", "--censored", "Ni=:upper", "--replicates"),
@@ -58,7 +58,6 @@ def test_every_option():
         "coupling": "icm",
         "structures": 2,
         "noise": "independent",
-        "optimizer": "cg",
         "ard": ["space"],
         "uncertainty": "plugin",
         "anisotropy": ["space", "other"],
@@ -72,7 +71,7 @@ def test_every_option():
     }
     own = inspect.signature(xcopula.fit).parameters.values()
     names = {p.name for p in own if p.kind is p.KEYWORD_ONLY}
-    assert set(found.options) == names - {"compute", "callback", "progress"}
+    assert set(found.options) == names - {"compute", "progress"}
     assert asked("--primary", "Cd", "--structures", "auto").options == {"structures": "auto"}
     for word, meaning in (("yes", True), ("no", False), ("space", ["space"])):
         assert asked("--primary", "Cd", "--anisotropy", word).options == {"anisotropy": meaning}

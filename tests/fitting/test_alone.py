@@ -56,7 +56,7 @@ class TestFit:
         process = alone.process(M32, single.marginal)
         assert single.process == process
         part = alone.part(process, single.theta)
-        value, gradient = alone.objective(process, part)(single.theta)
+        value, gradient, _ = alone.objective(process, part)(single.theta)
         nll, _ = part.objective(process, single.theta)
         assert value == pytest.approx(nll - process.log_prior(single.theta)[0])
         assert np.abs(gradient).max() < 2.0

@@ -16,19 +16,8 @@ import xcopula
 from xcopula.errors import CoordinateError, MarginalWarning, SupportError
 from xcopula.marginals import Exponential, LogNormal, Normal
 from xcopula.methods import Transductive
-from xcopula.solvers import Exact
 
 FIXED = {"method": "full", "kernels": "matern32", "anisotropy": False, "uncertainty": "plugin"}
-
-
-@pytest.fixture
-def no_optimisation(monkeypatch):
-    """Fail on any work of the optimiser: bad input must end the fit before it."""
-
-    def refuse(*args, **kwargs):
-        raise AssertionError("optimised before the input was checked")
-
-    monkeypatch.setattr("scipy.optimize.minimize", refuse)
 
 
 def with_values(sites: xr.Dataset, **changes: float) -> xr.Dataset:
@@ -39,7 +28,7 @@ def with_values(sites: xr.Dataset, **changes: float) -> xr.Dataset:
     return sites.assign(metal=("site", values))
 
 
-@pytest.mark.usefixtures("no_optimisation")
+@pytest.mark.usefixtures("no_search")
 class TestBadInput:
     @pytest.mark.parametrize(
         ("changes", "match"),
@@ -149,29 +138,6 @@ class TestFit:
         np.testing.assert_array_equal(first.theta, again.theta)
         assert first.log_likelihood == again.log_likelihood
 
-    def test_the_seed_reaches_the_annealing(self, sites, monkeypatch):
-        """Two seeds look at different points, the same seed at the same."""
-        monkeypatch.setattr("xcopula.fitting.optimiser._MAX_ITERATIONS", 20)
-        seen: list[np.ndarray] = []
-        objective = Exact.objective
-
-        def spy(self, process, sample, structure, theta):
-            seen.append(theta.copy())
-            return objective(self, process, sample, structure, theta)
-
-        monkeypatch.setattr(Exact, "objective", spy)
-
-        def trace(seed):
-            seen.clear()
-            options = FIXED | {"marginals": "lognormal", "optimizer": "annealing"}
-            xcopula.fit(sites, "metal", seed=seed, **options)
-            return np.array(seen)
-
-        first, again, other = (trace(seed) for seed in (1, 1, 2))
-        assert len(first) > 200
-        np.testing.assert_array_equal(first, again)
-        assert first.shape != other.shape or not np.array_equal(first, other)
-
     def test_a_method_and_its_name_give_the_same_model(self, sites, grid):
         """The default method is Transductive(), by name or as an object."""
         options = {"marginals": "normal", "kernels": "matern32", "coupling": "icm", "restarts": 0}
@@ -193,22 +159,24 @@ class TestFit:
         )
         assert three.log_likelihood > one.log_likelihood - 0.5
 
-    def test_callback_sees_iterations_rise(self, sites):
-        """The callback gets the iteration, a log posterior that never falls, and theta."""
-        calls: list[tuple[int, float, np.ndarray]] = []
+    def test_iterations_are_heard_to_rise(self, sites):
+        """By number, with a log posterior that never falls, up to that of the model."""
+        heard = []
         model = xcopula.fit(
             sites,
             "metal",
             "proxy",
             marginals="normal",
             coupling="icm",
-            callback=lambda *args: calls.append(args),
+            progress=heard.append,
             **FIXED,
         )
-        iterations, values, thetas = zip(*calls, strict=True)
-        assert list(iterations) == list(range(1, len(calls) + 1))
-        assert (np.diff(values) >= 0).all()
-        np.testing.assert_array_equal(thetas[-1], model.theta)
+        going = [e for e in heard if (e.what, e.state) == ("together", "go")]
+        assert [e.iteration for e in going] == list(range(1, len(going) + 1))
+        values = [e.log_posterior for e in going]
+        assert values == sorted(values)
+        prior, _ = model.process.log_prior(model.theta)
+        assert values[-1] == pytest.approx(model.log_likelihood + prior)
 
     def test_data_and_laws_are_left_alone(self, sites):
         """Neither the dataset nor a law given as an instance is changed by a fit."""
@@ -369,7 +337,7 @@ class TestOwnKernel:
         xr.testing.assert_allclose(model.predict(grid, chunks=3).compute(), expected, rtol=1e-12)
         xr.testing.assert_identical(copy.deepcopy(model).predict(grid), expected)
 
-    @pytest.mark.usefixtures("no_optimisation")
+    @pytest.mark.usefixtures("no_search")
     @pytest.mark.parametrize("kernels", [RationalQuadratic(), {"metal": RationalQuadratic()}])
     def test_without_a_cross_correlation_it_cannot_be_convolved(self, sites, kernels):
         """Also where the other's kernel is still to be chosen: that is said before any work."""
@@ -378,7 +346,7 @@ class TestOwnKernel:
         ):
             xcopula.fit(sites, "metal", "proxy", kernels=kernels)
 
-    @pytest.mark.usefixtures("no_optimisation")
+    @pytest.mark.usefixtures("no_search")
     def test_a_class_is_no_kernel(self, sites):
         """An instance is asked for."""
         with pytest.raises(TypeError, match=r"found the class RationalQuadratic. Give an instance"):

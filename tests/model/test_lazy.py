@@ -6,7 +6,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -59,17 +58,7 @@ def field() -> xr.Dataset:
     return xr.Dataset(coords={"y": np.linspace(1.0, 5.0, 5), "x": np.linspace(1.0, 4.5, 6)})
 
 
-@pytest.fixture
-def no_optimisation(monkeypatch):
-    """Fail on any work of the optimiser."""
-
-    def refuse(*args, **kwargs):
-        raise AssertionError("optimised while the graph was built")
-
-    monkeypatch.setattr("scipy.optimize.minimize", refuse)
-
-
-@pytest.mark.usefixtures("no_optimisation")
+@pytest.mark.usefixtures("no_search")
 class TestNothingRuns:
     @pytest.mark.parametrize("chunked", [False, True], ids=["in memory", "dask-backed"])
     @pytest.mark.parametrize("method", ["transductive", "full"])
@@ -123,8 +112,8 @@ class TestNothingRuns:
 
     def test_bad_options_and_targets_are_refused_at_once(self, metals, lazy, field):
         """Options are checked before a graph is built, targets before it is extended."""
-        with pytest.raises(ValueError, match="Unknown optimizer 'heavy'"):
-            xcopula.fit(metals.chunk(), "Cd", SECONDARIES, optimizer="heavy", compute=False)
+        with pytest.raises(ValueError, match="Unknown coupling 'heavy'"):
+            xcopula.fit(metals.chunk(), "Cd", SECONDARIES, coupling="heavy", compute=False)
         nowhere = Transductive(anchors=field.drop_vars("y"))
         with pytest.raises(ValueError, match="`anchors` lacks the coordinate 'y'"):
             xcopula.fit(metals.chunk(), "Cd", SECONDARIES, method=nowhere, compute=False)
@@ -134,17 +123,6 @@ class TestNothingRuns:
             lazy.predict(field, variable="Pb")
         with pytest.raises(ValueError, match=r"inform only the primary, 'Cd', found 'Ni'"):
             lazy.posterior(field, variable="Ni").information()
-
-    def test_an_unpicklable_callback_is_refused(self, metals):
-        """A callback that cannot travel with the graph is a TypeError that says so."""
-        lock = threading.Lock()
-
-        def callback(iteration, log_likelihood, theta):
-            with lock:
-                pass
-
-        with pytest.raises(TypeError, match=r"compute=False.*callback.*cannot be pickled.*locks"):
-            xcopula.fit(metals, "Cd", SECONDARIES, compute=False, callback=callback, **QUICK)
 
 
 class TestCompute:
@@ -190,14 +168,6 @@ class TestCompute:
             model = xcopula.fit(metals, "Cd", secondary, compute=False, **options)
             np.testing.assert_array_equal(model.compute(scheduler="sync").theta, expected.theta)
 
-    def test_a_callback_that_can_travel_is_called(self, metals):
-        """Iterations are counted over all steps of the graph."""
-        model = xcopula.fit(metals, "Cd", SECONDARIES, compute=False, callback=record, **QUICK)
-        CALLS.clear()
-        model.compute(scheduler="sync")
-        np.testing.assert_array_equal(CALLS, np.arange(1, len(CALLS) + 1))
-        assert CALLS
-
     def test_anchors_travel_with_the_graph(self, metals, field):
         """Explicit anchors, in memory or chunked, give the eager prediction."""
         points = xr.Dataset(coords={"x": ("p", [1.5, 2.5, 3.5]), "y": ("p", [2.0, 3.0, 4.0])})
@@ -216,14 +186,6 @@ class TestCompute:
             xr.testing.assert_allclose(
                 out.compute(scheduler="sync"), expected.predict(field), rtol=1e-12
             )
-
-
-CALLS: list[int] = []
-
-
-def record(iteration, log_likelihood, theta):
-    """Remember the iteration: a callback of module level can be pickled."""
-    CALLS.append(iteration)
 
 
 class TestPredict:
@@ -415,7 +377,7 @@ class TestKeys:
             self.key(metals, marginals="gamma"),
             self.key(metals, kernels="se"),
             self.key(metals, restarts=1),
-            self.key(metals, optimizer="cg"),
+            self.key(metals, uncertainty="plugin"),
             self.key(metals.assign(Cd=("site", values))),
             self.key(metals.assign_coords(x=metals["x"] + 1e-9)),
             self.key(metals.isel(site=slice(1, None))),

@@ -121,19 +121,11 @@ def minimise(
 
     for iteration in range(1, iterations + 1):
         curvature = _curvature(matrix, unit, pairs)
-        pull = slope * unit
-        low, high = theta <= bounds[:, 0], theta >= bounds[:, 1]
-        free = np.flatnonzero(~((low & (pull > 0.0)) | (high & (pull < 0.0))))
-        bends, axes = np.linalg.eigh(curvature[np.ix_(free, free)])
-        bends = np.maximum(np.abs(bends), _FLAT * np.abs(bends).max(initial=1e-300))
-        along = axes.T @ pull[free]
+        pull, room = slope * unit, (bounds - theta[:, None]) / unit[:, None]
         while True:
-            step = np.zeros(theta.size)
-            step[free] = axes @ _within(along, bends, radius)
+            step = _step(curvature, pull, room, radius)
             new = np.clip(theta + unit * step, bounds[:, 0], bounds[:, 1])
-            step = (new - theta) / unit
-            inner = axes.T @ step[free]
-            promised = -float(pull @ step) - 0.5 * float(inner @ (bends * inner))
+            promised = -float(pull @ step) - 0.5 * float(step @ curvature @ step)
             if promised < promise:
                 return ended(True, f"a step promises less than {promise:g} nats")
             try:
@@ -241,6 +233,34 @@ def _corrected(curvature: FloatArray, step: FloatArray, change: FloatArray) -> F
     return np.asarray(
         curvature - np.outer(image, image) / bend + np.outer(change, change) / float(step @ change)
     )
+
+
+def _step(curvature: FloatArray, pull: FloatArray, room: FloatArray, radius: float) -> FloatArray:
+    """Return the step that is best within a radius and a box.
+
+    It goes towards the best point of the free parameters. Where it meets a face of the box, that
+    parameter stays there and the others go on: what is promised grows on the whole way.
+    """
+    step, free = np.zeros(pull.size), ~((room[:, 0] >= 0.0) & (pull > 0.0))
+    free &= ~((room[:, 1] <= 0.0) & (pull < 0.0))
+    while free.any():
+        bends, axes = np.linalg.eigh(curvature[np.ix_(free, free)])
+        bends = np.maximum(np.abs(bends), _FLAT * np.abs(bends).max(initial=1e-300))
+        along = axes.T @ (pull + curvature @ step)[free]
+        part = np.zeros(pull.size)
+        left = max(radius - float(np.linalg.norm(step)), _SHORTEST * radius)
+        part[free] = axes @ _within(along, bends, left)
+        face = np.where(part > 0.0, room[:, 1], room[:, 0])
+        shares = np.ones(pull.size)
+        np.divide(face - step, part, out=shares, where=part != 0.0)
+        share = float(shares.min())
+        if share >= 1.0:
+            return step + part
+        step += share * part
+        met = shares <= share
+        step[met] = face[met]
+        free &= ~met
+    return step
 
 
 def _within(along: FloatArray, bends: FloatArray, radius: float) -> FloatArray:
