@@ -281,16 +281,19 @@ def _solved(information: FloatArray, held: npt.NDArray[np.int64], model: CopulaM
         If the matrix is not positive definite.
     """
     inner = information[np.ix_(held, held)]
-    root = np.sqrt(np.maximum(np.diagonal(inner), np.finfo(float).tiny))
-    least = float(np.linalg.eigvalsh(inner / np.outer(root, root))[0])
+    diagonal = np.diagonal(inner)
+    root = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    scaled = inner / np.outer(root, root)
+    least = float(np.linalg.eigvalsh(scaled)[0])
     if not least > 0.0:
         why = "" if model.converged else f", and the fit has not converged ({model.message})"
+        again = "Fit anew to these data" if model.since else "Fit anew with `restarts=3`"
         raise ValueError(
             f"The information matrix of the fitted parameters must be positive definite, found the "
-            f"eigenvalue {least:.2g} of its correlations{why}: score tests have no scale there. "
-            "Fit anew with `restarts=3`, or a model with fewer parameters."
+            f"eigenvalue {least:.2g} with a unit diagonal{why}: score tests have no scale there. "
+            f"{again}, or a model with fewer parameters."
         )
-    return np.asarray(np.linalg.inv(inner / np.outer(root, root)) / np.outer(root, root))
+    return np.asarray(np.linalg.inv(scaled) / np.outer(root, root))
 
 
 def _extensions(

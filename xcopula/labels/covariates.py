@@ -61,20 +61,22 @@ def covariates_at(data: Data, observations: Observations) -> tuple[dict[str, Flo
 
 def _at_observations(data: Any, name: str, observations: Observations, task: int) -> FloatArray:
     """Return a covariate (n,) at the observations of a task."""
-    rows, system = _read(data, name, observations, task), observations.coordinates
-    positions = observations.positions[observations.sample.task(task)]
+    system, own = observations.coordinates, observations.sample.task(task)
+    rows = _read(data, name, observations, task)
     known = observations.sites.find(system.places(list(rows.positions.T)))
-    wanted = observations.places()[observations.sample.task(task)]
     order = np.argsort(known, kind="stable")
-    place = np.minimum(np.searchsorted(known, wanted, sorter=order), max(known.size - 1, 0))
-    missing = np.flatnonzero(known[order[place]] != wanted) if known.size else np.arange(1)
+    # A place beyond the last one, for sites that are nowhere.
+    numbers, values = np.append(known[order], -2), np.append(rows.covariates[order], np.nan)
+    place = np.searchsorted(numbers[:-1], observations.places()[own])
+    missing = np.flatnonzero(numbers[place] != observations.places()[own])
     if missing.size:
         raise FieldError(
-            f"The covariate {name!r} is missing at {missing.size if known.size else wanted.size} "
-            f"of {wanted.size} observations of {observations.names[task]!r} (first: "
-            f"{place_of(system, positions[missing[0]])}). Fill it in, or leave it out."
+            f"The covariate {name!r} is missing at {missing.size} of {place.size} observations of "
+            f"{observations.names[task]!r} (first: "
+            f"{place_of(system, observations.positions[own][missing[0]])}). Fill it in, or leave "
+            "it out."
         )
-    return np.asarray(rows.covariates[order[place], 0])
+    return np.asarray(values[place])
 
 
 def _read(data: Any, name: str, observations: Observations, task: int) -> Rows:
@@ -86,6 +88,7 @@ def _read(data: Any, name: str, observations: Observations, task: int) -> Rows:
     array = pick(data, [anchor], inputs or None)[anchor]
     array = attach_fields(variable, xr.ones_like(array, np.float64), [name], data)
     array = without_idle(array, list(system.names), [name])
-    array = array.where(array[name].notnull())
-    entries = find_entries({variable: array})[variable]
+    entries = find_entries({variable: array.where(array[name].notnull())})[variable]
+    if not entries.values.size:
+        return Rows(np.empty((0, len(system.names))), np.empty(0), np.empty((0, 1)))
     return read_rows(entries, fields_of(entries.labels, [name], (), system), system)
