@@ -126,11 +126,7 @@ SETTINGS: dict[str, Setting] = {
     "plugin": setting("uncertainty", uncertainty="plugin"),
     "full": setting("method", with_secondaries, method="full"),
     "icm": setting("method", with_secondaries, coupling="icm", structures=1),
-    "calibrated weights": setting(
-        "method", with_secondaries, method=Transductive(weights="calibrated")
-    ),
     "report's weights": setting("method", with_secondaries, method=Transductive(weights="report")),
-    "stacked weights": setting("method", with_secondaries, method=Transductive(weights="stacked")),
     "restarts": setting("search", restarts=2),
 }
 # Of large tasks: what could matter there, since each of them is long.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import xcopula
 from xcopula.arguments import check_flag, check_integer
 
 
@@ -52,3 +53,26 @@ def test_what_is_no_flag(odd):
     """What is only taken for true elsewhere is refused by name."""
     with pytest.raises(TypeError, match="`tiles` must be True or False, found"):
         check_flag("tiles", odd)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d, m: xcopula.fit(d, "metal", kernel="se"), "`fit` .* mean `kernels`"),
+        (lambda d, m: d.mtcopula.fit("metal", kernel="se"), "`fit` .* mean `kernels`"),
+        (lambda d, m: xcopula.compare(d, "metal", kernel="se"), "`compare` .* mean `kernels`"),
+        (lambda d, m: xcopula.cross_validate(d, "metal", kernel="se"), "mean `kernels`"),
+        (lambda d, m: xcopula.predict(m, d, quantile=0.5), "`predict` .* mean `quantiles`"),
+        (lambda d, m: m.predict(d, quantile=0.5), "`predict` .* mean `quantiles`"),
+        (lambda d, m: m.posterior(d).area_mean(weigths=d), "mean `weights`"),
+        (lambda d, m: m.condition(d, replaces=True), "mean `replace`"),
+        (lambda d, m: m.design(d, 2, masks=d), "mean `mask`"),
+        (lambda d, m: m.plot.correlations(axis=3), "has no option 'axis'"),
+        (lambda d, m: xcopula.load("m.nc", law={}), "mean `laws`"),
+        (lambda d, m: m.loo(zzz=1), r"no option 'zzz'\. It takes variable, buffer, most\."),
+    ],
+)
+def test_an_option_that_is_misspelt(sites, model, call, message):
+    """Every public function that takes options suggests the name that was meant."""
+    with pytest.raises(TypeError, match=message):
+        call(sites, model)

@@ -203,7 +203,8 @@ each(
     TypeError,
     "`primary`: names must be strings, found",
 )
-each("primary {}", ["", "zz"], lambda w, n: fit(None, n), KeyError, "No variable .*have .'a', 'b'")
+row("primary zz", lambda w: fit(None, "zz"), KeyError, "No variable .*have .'a', 'b'")
+row("primary without a name", lambda w: fit(None, ""), ValueError, "called ''.*Rename it")
 row("primary that is a coordinate", lambda w: fit(None, "x"), KeyError, r"reset_coords\('x'\)")
 each(
     "secondary {}",
@@ -232,9 +233,10 @@ each(
     [5, line()["a"], np.zeros(3), [1, 2], xr.Dataset],
     lambda w, d: fit(d),
     TypeError,
-    "`data` must be a Dataset or a mapping of DataArrays, found",
+    "`data` must be a Dataset, a DataFrame or a mapping",
 )
-row("data frame", lambda w: fit(line().to_dataframe()), TypeError, r"Use `frame.to_xarray\(\)`")
+row("data frame", lambda w: fit(line().to_dataframe()), CoordinateError, r"'site' only counts rows.*\['x'\] look like")
+row("data frame with coords", lambda w: fit(line().to_dataframe(), coords="x"), WORKS)
 each("data {}", ["a.nc", Path("a.nc")], lambda w, d: fit(d), TypeError, "Open the file with")
 each("data {}", [xr.Dataset(), {}], lambda w, d: fit(d), KeyError, r"No variable 'a'.*have \[\]")
 each(
@@ -269,7 +271,7 @@ row("all NaN", lambda w: fit(with_a(A * NAN)), ValueError, "'a' has 0 finite val
 row("secondary all NaN", lambda w: fit(line().assign(b=line()["b"] * NAN), "a", "b"), ValueError, "'b' has 0 finite")
 each("{} sites", [0, 1, 4], lambda w, n: fit(line().isel(site=slice(n))), ValueError, "'a' has . finite.*give more")
 row("five sites", lambda w: fit(line().isel(site=slice(5))), WORKS)
-row("one number", lambda w: fit(line().isel(site=0)), CoordinateError, "Cannot tell which")
+row("one number", lambda w: fit(line().isel(site=0)), ValueError, "1 finite values of 1; a task needs at least 5")
 row("constant", lambda w: fit(with_a(A * 0.0 + 3.0)), ValueError, "'a' is constant.*Leave it out")
 each("a value of {}", [INF, -INF], lambda w, v: fit(with_a(np.where(X > 1.0, A, v))), ValueError, "'a' has 3 infinite values.*to NaN")
 each("values times {}", [1e150, 1e200, 1e300], lambda w, s: fit(with_a(A * s)), ValueError, r"'a' has values up to 1.11e\+.*Rescale its units")
@@ -303,7 +305,7 @@ NATS = {"one": [np.datetime64("NaT", "ns"), *days()["time"].values[1:]], "all": 
 for kind, dates in NATS.items():
     row(f"NaT at {kind}", lambda w, d=dates: fit(days().assign_coords(time=d)), CoordinateError, r"'time' has no date \(NaT\) at .* of 48 places. Drop")
 row("no date at all", lambda w: fit(days(0), coords="time"), ValueError, "'a' has 0 finite values of 0")
-row("dates of text", lambda w: fit(days().assign_coords(time=days()["time"].astype(str)), coords="time"), CoordinateError, "'time' has dtype")
+row("dates of text", lambda w: fit(days().assign_coords(time=days()["time"].astype(str)), coords="time"), WORKS)
 row("dates not decoded", lambda w: fit(with_x(X, units="days since 2000-01-01")), CoordinateError, "was not decoded. Use")
 row("no coordinate", lambda w: fit(line().drop_vars("x")), CoordinateError, "have no coords. Pass")
 row("names for coordinates", lambda w: fit(line().drop_vars("x").assign_coords(site=list("abcdefghijkl"))), CoordinateError, r"\['site'\]. Pass")
@@ -431,7 +433,7 @@ row("anchors by neighbours", lambda w: fit(None, "a", "b", method=Transductive(a
 row("block by neighbours", lambda w: fit(None, "a", "b", method=Transductive(anchors="block"), solver="neighbours"), ValueError, "solver='neighbours' does not have. Use anchors='auto'")
 row("200 structures on 8 sites", lambda w: fit(line(8), structures=200), ValueError, "structures=200 .*'a' has 400 parameters, but there are only 8 values.*at most 4")
 row("structures of a secondary", lambda w: fit(line().assign(b=line()["b"].where(line()["x"] < 2.0)), "a", "b", structures=4), ValueError, "variable 'b' has 8 parameters, but there are only 5")
-row("unknown keyword", lambda w: fit(weights="auto"), TypeError, "unexpected keyword argument 'weights'")
+row("unknown keyword", lambda w: fit(weights="auto"), TypeError, "`fit` has no option 'weights'")
 row("two kernels for one", lambda w: fit(None, "a", "b", coupling="icm", kernels={"a": "se", "b": "matern12"}), ValueError, "needs one kernel for all.*Give one")
 row("law of cokriging", lambda w: fit(method="cokriging", marginals="gamma"), ValueError, "takes normal marginals only, found .*Leave")
 row("law of other data", lambda w: fit(marginals=w.sloped.marginals[0]), TypeError, "`regress.*it is fitted to these")
@@ -486,8 +488,8 @@ for kind, sample in SAMPLES.items():
     each(f"fit {{}} to {kind}", [Normal, Gamma, Parzen, GEV], lambda w, f, s=sample: f.fit(s), ValueError, "two different values|are NaN|1-D")
 
 # Targets. --------------------------------------------------------------------------------------
-each("target {}", [None, [1.0], {}, np.zeros(3), "x", (1, 2), 5, xr.Dataset], lambda w, t: w.both.predict(t), TypeError, r"The target must be a Dataset or DataArray, found .*coordinates \['x'\]")
-row("target frame", lambda w: w.both.predict(w.target.to_dataframe()), TypeError, "The target must be a Dataset or DataArray, found a DataFrame")
+each("target {}", [None, [1.0], {}, np.zeros(3), "x", (1, 2), 5, xr.Dataset], lambda w, t: w.both.predict(t), TypeError, r"The target must be a Dataset, DataArray or DataFrame, found .*coordinates \['x'\]")
+row("target frame", lambda w: w.both.predict(w.target.to_dataframe()), WORKS)
 each("posterior on {}", [None, [1.0], "x"], lambda w, t: w.both.posterior(t), TypeError, "The target must be a Dataset")
 each("target without coordinates: {}", [xr.Dataset(), xr.DataArray([1.0], dims="x")], lambda w, t: w.both.predict(t), CoordinateError, "The target lacks the coordinate 'x' .*Add it")
 each("target in {}", ["s", "hPa", np.array([1, 2])], lambda w, u: w.both.predict(at(1.0, units=u)), CoordinateError, "'x' is in .*the training data had 'x' in 'km'. Convert it")
@@ -609,7 +611,7 @@ each("map of variable {}", ["zz", 5, []], lambda w, v: prediction_map(w.map, v),
 row("map of one quantile", lambda w: prediction_map(w.flat.predict(w.grid, 0.5)), ValueError, "Predict several quantiles")
 row("map without a median", lambda w: prediction_map(w.flat.predict(w.grid, [0.1, 0.9])), ValueError, "needs the quantile 0.5")
 row("map of a line", lambda w: prediction_map(w.both.predict(w.target)), WORKS)
-row("map of three dims", lambda w: prediction_map(w.map.expand_dims(time=2)), ValueError, "Select one entry along the rest")
+row("map of three dims", lambda w: prediction_map(w.map.expand_dims(time=2)), ValueError, "Select one entry along 'time'")
 each("map with coastlines={}", [5, "x", []], lambda w, v: prediction_map(w.map, coastlines=v), TypeError, "`coastlines` must be True, False or None, found")
 each("correlations of {}", [[], 5], lambda w, v: w.both.plot.correlations(v), ValueError, "`variables` must name at least one")
 each("correlations of {}", ["zz", ["zz"], [5]], lambda w, v: w.both.plot.correlations(v), KeyError, "The model has no variable")

@@ -11,6 +11,7 @@ import xarray as xr
 
 import xcopula
 from xcopula import plot
+from xcopula.plot.panels import name_of, shown_units
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -157,7 +158,7 @@ class TestPredictionMap:
         [
             (make_prediction(), {"variable": "Hg"}, r"No variable 'Hg'.*\['Cd'\]"),
             (make_prediction().assign(Zn=make_prediction()["Cd"]), {}, "several variables to draw"),
-            (make_prediction().expand_dims(time=2), {}, "Select one entry along the rest"),
+            (make_prediction().expand_dims(time=2), {}, "Select one entry along 'time'"),
             (make_prediction([0.05, 0.4, 0.95]), {}, "needs the quantile 0.5"),
             (make_prediction([0.05, 0.5]), {}, "one on each side"),
             (make_prediction(), {"sites": make_sites().drop_vars("x")}, r"lacks \['x'\]"),
@@ -221,7 +222,7 @@ class TestMarginalQq:
         sample = model.observations.sample
         scores = model.marginals["proxy"].to_normal(sample.values[sample.task(1)])
         np.testing.assert_allclose(ax.lines[-1].get_ydata(), np.sort(scores))
-        assert ax.get_title("left") == "Proxy"
+        assert ax.get_title("left") == "proxy"
         assert "fitted with the correlations" in ax.texts[0].get_text()
 
     def test_a_law_that_varies_is_drawn_at_its_rows(self, fit_by):
@@ -258,5 +259,28 @@ def test_pyplot_state_is_untouched():
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "xcopula.plot.figure", raising=False)
     with pytest.raises(ImportError, match=r"xcopula\[plot\]"):
         plot.prediction_map(make_prediction())
+
+
+@pytest.mark.parametrize(
+    ("units", "shown"),
+    [
+        ("m s**-1", "m s$^{-1}$"),
+        ("m s^-1", "m s$^{-1}$"),
+        ("kg m-3 s**0.5", "kg m$^{-3}$ s$^{0.5}$"),
+        ("degC", "°C"),
+        ("1", ""),
+    ],
+)
+def test_units_for_the_eye(units, shown):
+    """Powers are raised, however they are written."""
+    assert shown_units(units) == shown
+
+
+def test_a_name_is_written_as_it_is():
+    """A long name begins with a capital; the name of a variable, such as tce or pH, does not."""
+    array = xr.DataArray(0.0, name="pH")
+    assert name_of(array) == "pH"
+    assert name_of(array.assign_attrs(long_name="acidity")) == "Acidity"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cftime
 import numpy as np
 import pandas as pd
@@ -181,16 +183,98 @@ class TestTables:
         model = xcopula.fit(data.assign(v=("site", np.cos(TEN))), "v", **FIXED)
         assert model.coordinates.names == ("x", "y")
 
-    def test_row_numbers_are_taken_aloud(self):
-        """A bare index as the only coordinate is warned of."""
-        table = xr.Dataset({"v": ("row", np.sin(TEN))}, coords={"row": np.arange(10)})
-        with pytest.warns(UserWarning, match="'row', which counts from 0 to 9"):
-            find_coordinates(table["v"])
+    @pytest.mark.parametrize(
+        "names",
+        [("east", "north"), ("utm_x", "utm_y"), ("XCOORD", "YCOORD"), ("X", "Y"), ("lng", "Lat")],
+    )
+    def test_usual_names_of_columns(self, names):
+        """The places of a table are its inputs, never its index."""
+        places = dict(zip(names, (TEN, np.sin(TEN)), strict=True))
+        frame = pd.DataFrame({**places, "v": np.cos(TEN)})
+        assert xcopula.fit(frame, "v", **FIXED).coordinates.names == names
 
-    def test_a_frame_is_told_how_to_become_a_dataset(self):
-        """A DataFrame gets advice of its own."""
-        with pytest.raises(TypeError, match=r"found DataFrame. Use `frame.to_xarray\(\)`"):
-            xcopula.fit(pd.DataFrame({"v": TEN}), "v")
+    def test_row_numbers_are_no_coordinate(self):
+        """Columns that look like coordinates are listed, also where rows were dropped."""
+        frame = pd.DataFrame({"E": TEN, "N": np.sin(TEN), "v": np.cos(TEN)})
+        for rows in (frame, frame.drop(index=3)):
+            with pytest.raises(CoordinateError, match=r"only counts rows.*Pass `coords=\['E', 'N'"):
+                xcopula.fit(rows, "v", **FIXED)
+        assert xcopula.fit(frame, "v", coords=["E", "N"], **FIXED).coordinates.names == ("E", "N")
+
+    @pytest.mark.parametrize("kind", ["dates", "text", "zone", "objects"])
+    def test_dates_under_any_name(self, kind):
+        """A column of dates is the time: as dates, as ISO text, in a time zone (then UTC)."""
+        days = pd.date_range("2024-05-01T12:00", periods=10, freq="D", tz="Europe/Zurich")
+        columns = {
+            "dates": days.tz_convert(None),
+            "text": days.strftime("%Y-%m-%dT%H:%M%z"),
+            "zone": days,
+            "objects": days.astype(object),
+        }
+        frame = pd.DataFrame({"x": TEN, "y": np.sin(TEN), "v": np.cos(TEN)})
+        table = pd.concat([frame.assign(sampled=day, v=frame.v + i) for i, day in enumerate(days)])
+        table["sampled"] = np.repeat(np.asarray(columns[kind], object), 10)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = xcopula.fit(table, "v", **FIXED)
+            assert model.predict(table[:3])["v"].notnull().all()
+        assert model.coordinates.names == ("x", "y", "sampled")
+        assert model.coordinates.axes[2].epoch.startswith("2024-05-01 10:00")
+        assert any("converted to UTC" in str(w.message) for w in caught) == (kind != "dates")
+
+    def test_time_zone_of_an_index(self):
+        """An axis of time becomes UTC for the model, and a result keeps the labels it was given."""
+        days = pd.date_range("2024-05-01", periods=10, tz="Europe/Zurich")
+        data = xr.Dataset({"v": ("time", np.cos(TEN))}, coords={"time": days})
+        with pytest.warns(UserWarning, match="'time' has the time zone Europe/Zurich: it was conv"):
+            model = xcopula.fit(data, "v", **FIXED)
+        with pytest.warns(UserWarning, match="converted to UTC"):
+            found = model.predict(data)
+        assert model.coordinates.axes[0].epoch.startswith("2024-04-30 22:00")
+        assert found.indexes["time"].equals(data.indexes["time"])
+
+    def test_dates_that_cannot_be_read(self):
+        """Text that is no ISO date, and several columns of dates, are named."""
+        frame = pd.DataFrame({"x": TEN, "y": np.sin(TEN), "v": np.cos(TEN)})
+        days = pd.date_range("2024-05-01", periods=10)
+        with pytest.raises(CoordinateError, match=r"'Date'.*such as '01\.05\.2024'.*pd\.to_dat"):
+            xcopula.fit(frame.assign(Date=days.strftime("%d.%m.%Y")), "v", **FIXED)
+        with pytest.raises(CoordinateError, match=r"\['begin', 'end'\] hold dates.*coords="):
+            xcopula.fit(frame.assign(begin=days, end=days[::-1]), "v", **FIXED)
+
+    def test_few_rows(self):
+        """Of one row, or none, it is the number that is wrong."""
+        frame = pd.DataFrame({"x": TEN, "y": np.sin(TEN), "v": np.cos(TEN)})
+        for rows in (0, 1):
+            with pytest.raises(ValueError, match=f"{rows} finite values of {rows}; a task needs"):
+                xcopula.fit(frame[:rows], "v", **FIXED)
+
+    def test_a_frame_all_the_way(self):
+        """Fitted, conditioned, compared, predicted and planned on; results keep its places."""
+        frame = pd.DataFrame({"east": TEN, "north": np.sin(TEN), "v": np.cos(TEN)})
+        model = xcopula.fit(frame, "v", **FIXED)
+        new = frame.assign(east=frame.east + 0.4).set_index(np.arange(50, 60))
+        assert model.condition(new).size == 20
+        for found in (model.predict(new), model.posterior(new).mean()):
+            np.testing.assert_array_equal(found["east"], new.east)
+            np.testing.assert_array_equal(found["index"], new.index)
+        sites = model.design(new[["east", "north"]], 2)
+        np.testing.assert_array_equal(sites["site_east"], new.east.loc[sites["site_index"]])
+        assert xcopula.cross_validate(frame, "v", folds=2, **FIXED).sizes
+        assert xcopula.compare(frame, "v", kernels=["se"], marginals=["normal"]).sizes
+
+    def test_a_frame_with_a_name_twice(self):
+        """An index would hide the column of its name."""
+        frame = pd.DataFrame({"x": TEN, "y": np.sin(TEN), "v": np.cos(TEN)})
+        for odd in (frame.rename_axis("x"), pd.concat([frame, frame[["v"]]], axis=1)):
+            with pytest.raises(ValueError, match="twice, as columns or as a column and its index"):
+                xcopula.fit(odd, "v", **FIXED)
+
+    def test_columns_of_pandas(self):
+        """Arrays that only pandas has become those of numpy, with their gaps."""
+        frame = pd.DataFrame({"x": TEN, "y": np.sin(TEN), "v": np.cos(TEN)})
+        model = xcopula.fit(frame.astype({"x": "Int64", "v": "Float64"}), "v", **FIXED)
+        assert model.log_likelihood == xcopula.fit(frame, "v", **FIXED).log_likelihood
 
 
 class TestProjections:

@@ -347,7 +347,7 @@ def make(request, sites, grid, sloped, sloped_grid, trio):
         **{f"kernel {k}": lambda k=k: single(kernels=k) for k in KERNELS},
         **{
             f"weights {w}": lambda w=w: several(Transductive(weights=w))
-            for w in ("report", "calibrated", "stacked")
+            for w in ("report", "calibrated")
         },
         "neighbours": lambda: several(Transductive(), solver="neighbours"),
         "few neighbours": lambda: several("full", solver=Neighbours(5, 9, tiles=False)),
@@ -400,7 +400,7 @@ CASES = [
     *(f"method {m}" for m in METHODS),
     *(f"law {m}" for m in MARGINALS),
     *(f"kernel {k}" for k in KERNELS),
-    *(f"weights {w}" for w in ("report", "calibrated", "stacked")),
+    *(f"weights {w}" for w in ("report", "calibrated")),
     "neighbours",
     "few neighbours",
     "no anchors",

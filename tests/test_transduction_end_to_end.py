@@ -27,7 +27,7 @@ QUICK = {
 }
 
 
-def method(weights="auto", anchors="auto"):
+def method(weights="calibrated", anchors="auto"):
     """Return the method without its polish, which takes long."""
     return Transductive(weights=weights, anchors=anchors, polish=False)
 
@@ -55,7 +55,6 @@ def variants(fitted):
         "none": method("report", None),
         "block": method("report", "block"),
         "calibrated": method("calibrated"),
-        "stacked": method("stacked"),
     }
     return {name: replace(fitted, method=chosen) for name, chosen in methods.items()}
 
@@ -67,7 +66,7 @@ def field() -> xr.Dataset:
 
 
 class TestChunkInvariance:
-    @pytest.mark.parametrize("anchors", ["auto", "explicit", "none", "calibrated", "stacked"])
+    @pytest.mark.parametrize("anchors", ["auto", "explicit", "none", "calibrated"])
     @given(drawn=chunked_grids())
     @settings(max_examples=20, deadline=None)
     @pytest.mark.filterwarnings("ignore:.* cells of the target have a coordinate:UserWarning")
@@ -162,7 +161,7 @@ class TestInformation:
             total = found.sum("secondary").transpose("x", "y").values.ravel()
             np.testing.assert_allclose(first + total, 1.0 / after.values.ravel(), rtol=1e-9)
 
-    @pytest.mark.parametrize("anchors", ["auto", "none", "calibrated", "stacked"])
+    @pytest.mark.parametrize("anchors", ["auto", "none", "calibrated"])
     def test_lazy_equals_eager(self, variants, field, anchors):
         """Chunked, it is built without computing and has the same values, to 1e-10."""
         model = variants[anchors]
@@ -213,7 +212,6 @@ class TestSummary:
             ("none", "point by point"),
             ("block", "block by block"),
             ("calibrated", "calibrated weights (information 0."),
-            ("stacked", "stacked weights"),
         ],
     )
     def test_says_weights_anchors_and_scores(self, variants, variant, phrase):
@@ -223,13 +221,6 @@ class TestSummary:
         assert "leave-one-out CRPS by rule: report " in text
         assert "method 'transductive'" in text
         assert phrase in repr(variants[variant])
-
-    def test_auto_takes_calibrated_or_stacked(self, fitted):
-        """The default never takes the report's weights where there is a choice."""
-        model = replace(fitted, method=Transductive())
-        scores = model.conditioned.rule.crps
-        expected = min(("calibrated", "stacked"), key=scores.__getitem__)
-        assert f"combined by {expected} weights" in model.summary()
 
     def test_loo_scores_the_combination(self, fitted):
         """Leave-one-out of the model is that of the combined sub-models, in the summary too."""
@@ -276,7 +267,7 @@ class TestBadInput:
         assert np.isfinite(model.predict(field)["Cd"]).all()
 
     @pytest.mark.parametrize("noise", ["independent", "correlated"])
-    @pytest.mark.parametrize("weights", ["auto", "calibrated", "stacked", "report"])
+    @pytest.mark.parametrize("weights", ["calibrated", "report"])
     def test_a_copy_of_the_primary_fits(self, metals, field, noise, weights):
         """A secondary equal to the primary gives finite predictions and no failure."""
         data = metals.assign(copy=metals["Cd"].copy())
@@ -297,7 +288,7 @@ class TestBadInput:
     @pytest.mark.parametrize("weights", ["heavy", None, 1.0, ["auto"]])
     def test_unknown_weights(self, metals, weights):
         """The error lists what there is."""
-        with pytest.raises(ValueError, match=r"Unknown weights .*'auto', 'calibrated', 'stacked'"):
+        with pytest.raises(ValueError, match=r"Unknown weights .*'calibrated', 'report'"):
             xcopula.fit(metals, "Cd", SECONDARIES, method=Transductive(weights=weights))
 
     @pytest.mark.parametrize(

@@ -20,6 +20,13 @@ class MultiTaskCopulaAccessor:
     def __init__(self, dataset: xr.Dataset) -> None:
         self._dataset = dataset
 
+    def __repr__(self) -> str:
+        return (
+            f"<xcopula accessor of a Dataset with {[str(n) for n in self._dataset.data_vars]}: "
+            ".mtcopula.fit(primary, secondary) fits a model, .mtcopula.predict(model) predicts on "
+            "the coordinates>"
+        )
+
     def fit(
         self, primary: str, secondary: str | Sequence[str] = (), **options: Any
     ) -> CopulaModel | LazyModel:

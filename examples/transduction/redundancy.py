@@ -44,13 +44,12 @@ SCENES = {
     "errors of their own": (WITH_PRIMARY**2, True),
     "not where predicted": (WITH_PRIMARY**2, False),
 }
-RULES = ("report", "calibrated", "stacked")
+RULES = ("report", "calibrated")
 METHODS: dict[str, Method] = {"full": Full(), **{rule: Transductive(rule) for rule in RULES}}
 STYLES = {
     "full": ("#222222", "o", "-"),
     "report": ("#c1440e", "s", "-"),
     "calibrated": ("#31688e", "^", "-"),
-    "stacked": ("#35a06a", "D", "--"),
 }
 
 

@@ -30,7 +30,7 @@ from xcopula import CopulaModel
 from xcopula.process import Moments, scores
 
 SECONDARIES = {"Cd": ["Ni", "Zn"], "Cu": ["Pb", "Ni", "Zn"]}
-RULES = ("report", "calibrated", "stacked", "auto")
+RULES = ("report", "calibrated")
 FITS = {
     "single": ("single",),
     "full": ("full",),
@@ -120,9 +120,7 @@ def run(job: Job) -> list[dict[str, object]]:
     for system, variant in _variants(model, job.fit):
         row = {"metal": metal, "seed": job.seed, "system": system}
         row |= score(variant, samples.isel(site=~known)) | seconds
-        row |= {"rule": "", "converged": model.converged}
-        if job.fit == "transductive":
-            row["rule"] = variant.conditioned.rule.kind
+        row |= {"converged": model.converged}
         rows.append(row)
     return rows
 
@@ -208,8 +206,7 @@ def _means(own: pd.DataFrame, metal: str) -> list[str]:
         rows.append([system, *scores, f"{part['cpu_seconds'].mean():.1f}"])
     title = f"Means over {own['seed'].nunique()} re-splits, with standard errors:"
     heads = ["system", *SCORES.values(), "fit, CPU s"]
-    chosen = _count(own.loc[own["system"] == "transductive auto", "rule"])
-    return [title, "", *_markdown(heads, rows), "", f"The rule that `auto` took: {chosen}."]
+    return [title, "", *_markdown(heads, rows)]
 
 
 def _differences(own: pd.DataFrame, metal: str, reference: str) -> list[str]:
@@ -227,22 +224,17 @@ def _differences(own: pd.DataFrame, metal: str, reference: str) -> list[str]:
 def _published(own: pd.DataFrame) -> list[str]:
     if own.empty:
         return []
-    heads = ["metal", "system", *SCORES.values(), "fit, CPU s", "rule"]
+    heads = ["metal", "system", *SCORES.values(), "fit, CPU s"]
     rows = []
     for r in own.itertuples():
         digits = DIGITS[str(r.metal)]
         scores = [f"{r.mae:.{digits}f}", f"{r.crps:.{digits}f}", f"{r.coverage:.0f}"]
-        rule = "" if pd.isna(r.rule) else r.rule
-        rows.append([r.metal, r.system, *scores, f"{r.cpu_seconds:.1f}", rule])
+        rows.append([r.metal, r.system, *scores, f"{r.cpu_seconds:.1f}"])
     return ["## The published split", "", *_markdown(heads, rows)]
 
 
 def _digits(score: str, metal: str) -> int:
     return 1 if score == "coverage" else DIGITS[metal]
-
-
-def _count(names: pd.Series) -> str:
-    return ", ".join(f"{name} {n}" for name, n in names.value_counts().items())
 
 
 def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

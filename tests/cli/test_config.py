@@ -15,7 +15,7 @@ WHOLE = """
 primary = "rain"
 secondary = ["warmth"]
 coords = ["lon", "lat", "time", {cycle = "time", period = "day"}]
-method = {name = "transductive", weights = "stacked"}
+method = {name = "transductive", weights = "report"}
 solver = {name = "neighbours", neighbours = 12}
 max_hours = "none"
 seed = 3
@@ -51,7 +51,7 @@ def test_every_kind_of_option(config):
         "primary": "rain",
         "secondary": ["warmth"],
         "coords": ["lon", "lat", "time", xcopula.cycle("time", "day")],
-        "method": Transductive(weights="stacked"),
+        "method": Transductive(weights="report"),
         "solver": Neighbours(neighbours=12),
         "max_hours": None,
         "seed": 3,

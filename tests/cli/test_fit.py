@@ -44,6 +44,20 @@ def test_stations_with_dates(run, tmp_path):
     assert "normal ~ height" in done.output
 
 
+def test_usual_columns_are_found(run, tmp_path):
+    """Easting, northing and a date need no options, under any of their names."""
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{x:.1f},{y:.1f},2024-05-0{k % 3 + 1},{x + k}"
+        for k, (x, y) in enumerate(rng.uniform(0, 9, (20, 2)))
+    ]
+    path = tmp_path / "wells.csv"
+    path.write_text("\n".join(["utm_x,utm_y,sampled,level", *rows]))
+    law = ("--marginal", "level=normal", "--kernel", "matern32")
+    done = run("fit", path, "--primary", "level", *law, "-o", tmp_path / "m.nc")
+    assert "20 observations, inputs space(utm_x, utm_y) x time(sampled)" in done.output
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

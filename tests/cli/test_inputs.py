@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 import numpy as np
 import pytest
@@ -97,3 +99,13 @@ def test_checksums_tell_contents_apart(tmp_path):
     (tmp_path / "b" / "inside").rename(tmp_path / "b" / "other")
     assert checksum(tmp_path / "b") != a
     assert checksum(tmp_path / "a" / "inside") != checksum(tmp_path / "c" / "inside")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+def test_a_pipe_is_no_file(run, tmp_path):
+    """To open it would take for ever."""
+    for name in ("pipe.nc", "pipe.csv"):
+        os.mkfifo(tmp_path / name)
+        done = run("info", tmp_path / name)
+        assert done.exit_code == 1
+        assert "must be a file or a Zarr store, found a device or a pipe." in done.output

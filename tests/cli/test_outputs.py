@@ -7,6 +7,8 @@ import os
 import pytest
 import xarray as xr
 
+import xcopula
+from xcopula.cli.inputs import checksum
 from xcopula.cli.outputs import check_output, write_dataset
 
 
@@ -39,6 +41,39 @@ def test_places_are_checked_first(run, tmp_path, monkeypatch, command, case):
     assert message in done.output
     assert done.output.count("\n") == 1
     assert case != "taken" or output.read_text() == "mine"
+
+
+@pytest.mark.parametrize("ending", [".nc", ".zarr"])
+@pytest.mark.parametrize("case", ["fit data", "predict model", "predict grid", "condition new"])
+def test_an_input_is_not_overwritten(run, files, quick, tmp_path, case, ending):
+    """Neither by its name nor by that of a link; it is as it was."""
+    pytest.importorskip("zarr")
+    command, which = case.split()
+    paths = {name: tmp_path / f"{name}{ending}" for name in ("data", "model", "grid", "new")}
+    xcopula.load(files / "model.nc").save(paths["model"])
+    for name, source in (("data", "data.nc"), ("grid", "grid.nc"), ("new", "data.nc")):
+        write_dataset(xr.load_dataset(files / source), paths[name], overwrite=False)
+    (tmp_path / f"link{ending}").symlink_to(paths[which])
+    given = {
+        "fit": (paths["data"], *quick),
+        "predict": (paths["model"], paths["grid"]),
+        "condition": (paths["model"], paths["new"]),
+    }[command]
+    before = checksum(paths[which])
+    for output in (paths[which], tmp_path / f"link{ending}"):
+        done = run(command, *given, "-o", output, "--overwrite")
+        assert done.exit_code == 1
+        assert f"is the input {paths[which]}. Choose another name." in done.output
+    assert checksum(paths[which]) == before
+
+
+def test_a_conditioned_model_may_take_the_place_of_the_model(run, files, model, tmp_path):
+    """A model is kept up to date in place."""
+    path = model.save(tmp_path / "m.nc")
+    (tmp_path / "new.csv").write_text("x,y,metal\n0.01,0.02,1.5\n")
+    done = run("condition", path, tmp_path / "new.csv", "-o", path, "--overwrite")
+    assert done.exit_code == 0, done.output
+    assert xcopula.load(path).observations.sample.size == model.observations.sample.size + 1
 
 
 @pytest.mark.parametrize("name", ["out.nc", "out.zarr"])

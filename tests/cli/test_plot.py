@@ -47,6 +47,14 @@ def test_kinds_of_a_prediction(run, files, out, tmp_path, kind):
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_sites_with_limits(run, out, tmp_path):
+    """Cells such as <5 are drawn at their limit, as a fit reads them."""
+    (tmp_path / "sites.csv").write_text("x,y,metal\n1,1,<0.5\n2,2,1.5\n3,1,\n")
+    words = ("--select", "level=2", "--sites", tmp_path / "sites.csv", "--dpi", "40")
+    done = run("plot", out, *words, "-o", tmp_path / "p.png")
+    assert done.exit_code == 0, done.output
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -43,6 +43,22 @@ def test_the_results_are_those_of_python(run, files, model, grid, tmp_path, name
         assert found[part.name].attrs == part.attrs
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+def test_sigterm_leaves_no_trace(files, tmp_path):
+    """A scheduler ends a long prediction: its temporary file goes, as after ctrl-C."""
+    axes = ("--axis", "x=0:9:0.002", "--axis", "y=0:9:0.002")
+    given = (files / "model.nc", *axes, "--chunks", "500", "-o", tmp_path / "out.nc")
+    command = [sys.executable, "-c", "from xcopula.cli import main; main()", "predict"]
+    with subprocess.Popen([*command, *map(str, given)], stderr=subprocess.PIPE) as process:
+        while not any(p.stat().st_size > 10_000 for p in tmp_path.iterdir()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.terminate()
+        _, errors = process.communicate(timeout=100)
+    assert (process.returncode, errors) == (143, b"Interrupted.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_other_variables_masks_and_signals(run, files, model, grid, tmp_path):
     """Options of `predict` have their words; a mask may be of numbers."""
     inside = (grid["y"] + grid["x"] < 4.0).astype(np.int8)
@@ -92,7 +108,7 @@ def test_bad_input_is_one_line(run, files, grid, tmp_path, case):
     elif case == "data":
         model, message = files / "data.nc", "data.nc cannot be read."
     elif case == "no coordinate":
-        data, message = grid.rename(y="north"), "lacks the coordinate 'y'"
+        data, message = grid.rename(y="upward"), "lacks the coordinate 'y'"
     elif case == "units":
         grid["x"].encoding = {}
         data = grid.assign_coords(x=grid["x"].assign_attrs(units="K"))

@@ -61,7 +61,12 @@ def test_named_and_known_coordinates(table):
     """Named coordinates replace the guess; known ones stand beside it if they are there."""
     path = table("east,north,depth,lon,Cd\n1,2,3,4,5\n")
     assert set(read_table(path, ["east", "north"]).coords) == {"east", "north"}
-    assert set(read_table(path, known=["depth", "other"]).coords) == {"depth", "lon"}
+    assert set(read_table(path, known=["depth", "other"]).coords) == {
+        "depth",
+        "east",
+        "lon",
+        "north",
+    }
 
 
 def test_a_variable_that_is_asked_for_is_no_coordinate(table):

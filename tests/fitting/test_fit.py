@@ -100,7 +100,7 @@ class TestBadInput:
     @pytest.mark.parametrize("data", [None, [1.0], "sites.nc", np.ones(3)])
     def test_data_of_a_wrong_type(self, data):
         """Data that are neither a Dataset nor a mapping are refused."""
-        with pytest.raises(TypeError, match="`data` must be a Dataset or a mapping of DataArrays"):
+        with pytest.raises(TypeError, match="`data` must be a Dataset, a DataFrame or a mapping"):
             xcopula.fit(data, "metal")
 
 

@@ -46,6 +46,13 @@ RAIN = np.random.default_rng(0).gamma(1.5, 3.0, 60)
 DRY = np.where(np.arange(60) % 5 == 0, 0.0, RAIN)
 
 
+def test_what_stands_for_a_censored_value_is_no_heap():
+    """Zeros below a limit are computed with as half of it, a number that is not in the data."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MarginalWarning)
+        xcopula.fit(field(DRY), "v", censored={"v": 0.1}, **QUICK)
+
+
 class TestZeros:
     """Of a variable of the default law, by a method that takes numbers only."""
 

@@ -1,6 +1,8 @@
-"""The date of a model without a time."""
+"""Dates as datetime64, and the date of a model without a time."""
 
 from __future__ import annotations
+
+import datetime
 
 import cftime
 import numpy as np
@@ -11,7 +13,7 @@ from sources import DATES, TEN, dataset
 
 import xcopula
 from xcopula.errors import CoordinateError
-from xcopula.labels.dates import check_dates, common_dates, date_of
+from xcopula.labels.dates import check_dates, common_dates, date_of, with_dates
 
 DAY = np.datetime64("2020-03-01T12:00:00", "ns")
 LATER = DAY + np.timedelta64(1, "D")
@@ -145,3 +147,28 @@ class TestDimsOfLengthOne:
         out = model.predict(later)["v"]
         assert out.dims == ("quantile", "station", "time")
         np.testing.assert_allclose(out.isel(station=0), scalar.predict(later)["v"].isel(station=0))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("sampled", ["2024-05-01", "", None], "M"),
+        ("sampled", ["2024-05-01T12:00:00.5Z", "2024-05-02"], "M"),
+        ("sample", ["2301-07", "2302-08"], "O"),
+        ("month", ["2024-05", "2024-06"], "O"),
+        ("time", ["2024-05", "2024-06"], "M"),
+        ("time", ["05/01/2024", "2024-06-01"], "O"),
+        ("note", ["2024-05-01", "later"], "O"),
+        ("day", [datetime.date(2024, 5, 1), None], "M"),
+        ("odd", [[1], [2, 3]], "O"),
+    ],
+)
+def test_what_is_a_date(name, values, kind):
+    """Whole dates in ISO format are, under any name; all of a column is, or nothing."""
+    column = np.empty(len(values), object)
+    column[:] = values
+    data = with_dates(xr.Dataset({name: ("site", column)}))
+    assert data[name].dtype.kind == kind
+    if kind == "M":
+        missing = [v in (None, "") for v in values]
+        np.testing.assert_array_equal(np.isnat(data[name]), missing)

@@ -282,10 +282,11 @@ class TestTables:
         assert bare["x"].attrs == {"axis": "X"}
 
     def test_of_several_levels(self, frame):
-        """One row is one observation."""
+        """One row is one observation, and levels of an index are columns."""
         deep = frame.assign(day=1).set_index(["soil", "day"], append=True)
-        with pytest.raises(CoordinateError, match=r"one level in its index, found 3.*reset_index"):
-            from_table(deep)
+        table = from_table(deep)
+        assert table.sizes == {"index": SIZE}
+        assert {"soil", "day"} <= set(table.data_vars)
 
     @pytest.mark.parametrize(("name", "crs"), [("x", SWISS), ("y", SWISS), ("lat", 4326)])
     def test_an_index_with_the_name_of_a_coordinate(self, frame, name, crs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import xcopula
 from xcopula.errors import CoordinateError
 from xcopula.labels import names
 from xcopula.process import Scores
@@ -17,6 +18,14 @@ def test_variables(name):
     ):
         names.check_variables(["metal", name])
     names.check_variables(["metal", f"{name}_value"])
+
+
+@pytest.mark.parametrize("name", ["", "caf\ud800"])
+def test_variables_without_a_name_to_write(sites, name):
+    """They are refused before any work, in a message that can be printed."""
+    with pytest.raises(ValueError, match=r"A variable is called .*Rename it") as caught:
+        xcopula.fit(sites.rename(metal=name), name)
+    assert str(caught.value).encode()
 
 
 @pytest.mark.parametrize("name", [*names.DIMS, *Scores._fields])

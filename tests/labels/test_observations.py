@@ -221,9 +221,7 @@ class TestErrors:
     @pytest.mark.parametrize("data", [None, [1, 2], np.arange(3.0), "ds"])
     def test_data_of_a_wrong_type(self, data):
         """Anything but a Dataset or a mapping is refused by type."""
-        with pytest.raises(
-            TypeError, match="`data` must be a Dataset or a mapping of DataArrays, found"
-        ):
+        with pytest.raises(TypeError, match="`data` must be a Dataset, a DataFrame or a mapping"):
             observe(data, ["a"])
 
     def test_a_dataarray_is_told_how_to_become_a_dataset(self, sites):

@@ -1,4 +1,4 @@
-"""How sub-models become one: precisions, stacking, and weights learnt by leave-one-out."""
+"""How sub-models become one: precisions, and weights learnt by leave-one-out."""
 
 from __future__ import annotations
 
@@ -32,11 +32,9 @@ def calibrate(kind, law, values, mean, variance, rest=0.0):
     return combination.calibrate(kind, law, values, mean, variance, np.full(mean.shape[1], rest))
 
 
-def rule(kind, beta, precision=None):
+def rule(kind, beta):
     """Build a rule by hand."""
-    beta = np.asarray(beta, np.float64)
-    precision = np.eye(beta.size + 1) if precision is None else precision
-    return Combination(kind, beta, precision, {}, {})
+    return Combination(kind, np.asarray(beta, np.float64), {}, {})
 
 
 def predictions(rng, secondaries, size, *, redundant=False, rest=0.0):
@@ -107,7 +105,7 @@ class TestPrecisions:
             found = combine(rule("calibrated", beta), mean, variance, rest)
             np.testing.assert_allclose(1.0 / (found.variance - rest), expected, rtol=1e-12)
 
-    @pytest.mark.parametrize("kind", ["report", "stacked"])
+    @pytest.mark.parametrize("kind", ["report", "calibrated"])
     def test_what_every_sub_model_knows_is_known(self, kind):
         """Variances of zero give the common mean and next to no variance, not NaN."""
         known = combine(rule(kind, [1.0, 1.0]), np.full((3, 2), 0.7), np.zeros((3, 2)))
@@ -127,23 +125,20 @@ class TestRest:
     @given(
         seed=st.integers(0, 2**16),
         secondaries=st.integers(1, 5),
-        kind=st.sampled_from(["calibrated", "stacked", "report"]),
+        kind=st.sampled_from(WEIGHTS),
     )
     @settings(max_examples=60, deadline=None)
     def test_no_rule_promises_less(self, seed, secondaries, kind):
-        """The variance is at least the rest, and at most the primary's alone but for stacking."""
+        """The variance is at least the rest, and at most the primary's alone."""
         rng = np.random.default_rng(seed)
         known = -np.sort(-rng.uniform(1e-9, 1.0, size=(secondaries + 1, 8)), axis=0)
         rest = rng.choice([0.0, 1e-6, 0.1, 0.8], size=8)
-        root = rng.normal(size=(secondaries + 1, secondaries + 4))
-        precision = np.linalg.inv(root @ root.T / (secondaries + 4))
         beta = np.ones(secondaries) if kind == "report" else rng.uniform(size=secondaries)
         mean = rng.normal(size=known.shape)
-        found = combination.combine(rule(kind, beta, precision), mean, known + rest, rest)
+        found = combination.combine(rule(kind, beta), mean, known + rest, rest)
         assert (found.variance >= rest).all()
         assert np.isfinite(found.mean).all()
-        if kind != "stacked":
-            assert (found.variance <= (known[0] + rest) * (1.0 + 1e-9)).all()
+        assert (found.variance <= (known[0] + rest) * (1.0 + 1e-9)).all()
 
     @pytest.mark.parametrize("kind", ["calibrated", "report"])
     def test_is_an_independent_error(self, kind):
@@ -166,66 +161,6 @@ class TestRest:
         errors = [np.mean((truth - m.mean) ** 2 / m.variance) for m in (apart, together)]
         assert errors[0] == pytest.approx(1.0, abs=0.04)
         assert errors[1] > 1.1
-
-
-class TestStacking:
-    @given(seed=st.integers(0, 2**16), models=st.integers(2, 6), rest=st.sampled_from(RESTS))
-    @settings(max_examples=30, deadline=None)
-    def test_equals_the_best_linear_unbiased_combination(self, seed, models, rest):
-        """Weights are (D C D)^-1 1, normalised, and the variance 1 / 1'(D C D)^-1 1, to 1e-10.
-
-        Unless that is less than what secondaries with nothing in common could know.
-        """
-        rng = np.random.default_rng(seed)
-        root = rng.normal(size=(models, models + 3))
-        second = root @ root.T / (models + 3) + 0.1 * np.eye(models)
-        mean, variance = rng.normal(size=(models, 7)), rng.uniform(0.1, 2.0, (models, 7))
-        variance = -np.sort(-variance, axis=0)  # a pair never knows less than the primary alone
-        variance += rest
-        stacked = rule("stacked", np.ones(models - 1), np.linalg.inv(second))
-        found = combine(stacked, mean, variance, rest)
-        for k in range(7):
-            scale = np.diag(np.sqrt(variance[:, k]))
-            weights = np.linalg.solve(scale @ second @ scale, np.ones(models))
-            expected = 1.0 / weights.sum()
-            known = 1.0 / (variance[:, k] - rest)
-            least = 1.0 / (known[0] + (known[1:] - known[0]).sum()) + rest
-            assert found.variance[k] == pytest.approx(max(expected, least), rel=1e-10)
-            assert found.mean[k] == pytest.approx(weights @ mean[:, k] * expected, rel=0, abs=1e-9)
-
-    @pytest.mark.parametrize("rest", RESTS)
-    def test_a_cell_that_no_secondary_informs_is_the_primary_alone(self, rest):
-        """Where all sub-models say the same, so does their combination, whatever their errors."""
-        precision = np.linalg.inv(np.full((4, 4), 0.6) + 0.4 * np.eye(4))
-        mean, variance = np.full((4, 1), 0.3), np.full((4, 1), 0.8)
-        found = combine(rule("stacked", np.ones(3), precision), mean, variance, rest)
-        assert found.mean[0] == pytest.approx(0.3, rel=1e-12)
-        assert found.variance[0] == pytest.approx(0.8, rel=1e-12)
-
-    def test_error_moments_are_those_of_leave_one_out_shrunk_by_five_percent(self):
-        """The learnt matrix inverts the shrunk moments of errors, less what the fit flatters."""
-        rng = np.random.default_rng(3)
-        truth, mean, variance = predictions(rng, 3, 40)
-        errors = (truth - mean) / np.sqrt(variance)
-        second = errors @ errors.T / 40
-        shrunk = np.where(np.eye(4, dtype=bool), second, 0.95 * second)
-        found = calibrate("stacked", UNIT, truth, mean, variance)
-        flattery = 40 / 37 * 39 / 36
-        product = flattery * found.error_precision @ shrunk
-        np.testing.assert_allclose(product, np.eye(4), rtol=0, atol=1e-10)
-
-    def test_a_duplicate_counts_once(self):
-        """A sub-model listed twice moves stacked predictions by less than 3 % of the report's."""
-        truth, mean, variance = predictions(np.random.default_rng(4), 1, 4000)
-        twice = np.array([0, 1, 1])
-        once = calibrate("report", UNIT, truth, mean, variance)
-        pair = combine(once, mean, variance)
-        report = calibrate("report", UNIT, truth, mean[twice], variance[twice])
-        stacked = calibrate("stacked", UNIT, truth, mean[twice], variance[twice])
-        double = combine(report, mean[twice], variance[twice]).variance / pair.variance
-        single = combine(stacked, mean[twice], variance[twice]).variance / pair.variance
-        assert (double < 0.8).all()
-        np.testing.assert_allclose(single, 1.0, rtol=0, atol=0.05)
 
 
 class TestCalibration:
@@ -322,24 +257,23 @@ class TestChoice:
         np.testing.assert_array_equal(found.beta, [1.0])
         assert set(found.crps) == set(found.log_scores) == {"report"}
 
-    @pytest.mark.parametrize("kind", ["calibrated", "stacked", "report"])
+    @pytest.mark.parametrize("kind", WEIGHTS)
     def test_what_is_asked_for_is_taken(self, kind):
         """A named rule is kept whatever the scores say, which are kept for all rules."""
         truth, mean, variance = predictions(np.random.default_rng(1), 3, 30)
         found = calibrate(kind, UNIT, truth, mean, variance)
         assert found.kind == kind
-        assert set(found.crps) == set(found.log_scores) == {"report", "calibrated", "stacked"}
+        assert set(found.crps) == set(found.log_scores) == {"report", "calibrated"}
 
     @pytest.mark.parametrize("rest", RESTS)
     @pytest.mark.parametrize("seed", range(4))
-    def test_auto_takes_the_lower_crps_of_two(self, seed, rest):
-        """Between calibrated and stacked, the mean leave-one-out CRPS of the values decides."""
+    def test_both_rules_are_scored(self, seed, rest):
+        """By the mean leave-one-out CRPS of the values, and by the log score."""
         truth, mean, variance = predictions(np.random.default_rng(seed), 3, 30, rest=rest)
         law = LogNormal(0.3, 0.6)
         values = law.from_normal(truth)
-        found = calibrate("auto", law, values, mean, variance, rest)
-        assert found.kind == min(("calibrated", "stacked"), key=found.crps.__getitem__)
-        for kind in ("calibrated", "stacked", "report"):
+        found = calibrate("calibrated", law, values, mean, variance, rest)
+        for kind in WEIGHTS:
             chosen = calibrate(kind, law, values, mean, variance, rest)
             moments = combine(chosen, mean, variance, rest)
             expected = Predictive.of(moments, law).crps(values).mean()

@@ -35,7 +35,7 @@ def apart(combined, sample, sites):
     return np.where(alone, combined.nugget[0, 0], 0.0), left
 
 
-def condition(process, sample, theta, weights="auto", anchors="auto"):
+def condition(process, sample, theta, weights="calibrated", anchors="auto"):
     """Condition by the method with these options; anchors may be plain points (d, m)."""
     if isinstance(anchors, np.ndarray):
         anchors = reference.targets(sample, anchors)
@@ -413,7 +413,7 @@ class TestCoherence:
 
 
 class TestSecondaries:
-    @pytest.mark.parametrize("weights", ["calibrated", "stacked", "report"])
+    @pytest.mark.parametrize("weights", ["calibrated", "report"])
     @pytest.mark.parametrize("anchors", ["auto", None, "block"])
     def test_a_secondary_is_predicted_by_its_pair(self, weights, anchors):
         """Its moments and means are those of the pair with the primary, whatever the options."""
@@ -439,7 +439,7 @@ class TestSecondaries:
 
 class TestFewTasks:
     @pytest.mark.parametrize("tasks", [1, 2])
-    @pytest.mark.parametrize("weights", ["auto", "calibrated", "stacked", "report"])
+    @pytest.mark.parametrize("weights", ["calibrated", "report"])
     @pytest.mark.parametrize("anchors", ["auto", None, "block"])
     def test_is_the_full_model(self, tasks, weights, anchors):
         """Without, or with one, secondary all settings predict as the full model, to 1e-12."""
@@ -539,17 +539,6 @@ class TestBlock:
             combined.moments(targets)
         assert np.isfinite(combined.moments(targets.take(slice(0, 10))).mean).all()
 
-    def test_stacked_weights_take_no_query_set(self):
-        """Stacking is point by point, whatever the anchors are."""
-        process, sample, theta = setting(3)
-        targets = Targets.nowhere(np.random.default_rng(0).uniform(size=(2, 6)))
-        none, auto, block = (
-            condition(process, sample, theta, "stacked", a).moments(targets)
-            for a in (None, "auto", "block")
-        )
-        np.testing.assert_array_equal(none.mean, auto.mean)
-        np.testing.assert_array_equal(none.mean, block.mean)
-
 
 class TestDescribe:
     @pytest.mark.parametrize(
@@ -558,7 +547,6 @@ class TestDescribe:
             ("report", "auto", "report weights (information 1.00, 1.00), given 9 anchors"),
             ("report", None, "report weights (information 1.00, 1.00), point by point"),
             ("report", "block", "report weights (information 1.00, 1.00), block by block"),
-            ("stacked", "auto", "stacked weights"),
             ("calibrated", "auto", "calibrated weights"),
         ],
     )
@@ -568,7 +556,7 @@ class TestDescribe:
         lines = condition(process, sample, theta, weights, anchors)
         first, second = lines.describe()
         assert phrase in first
-        scores = {"report", "calibrated", "stacked"}
+        scores = {"report", "calibrated"}
         assert all(f"{name} " in second for name in scores)
         assert second.startswith("leave-one-out CRPS by rule")
 
@@ -603,7 +591,7 @@ class TestRedundancy:
     def coverage(self, tasks):
         """Return which hidden values of the primary 90 % intervals hold, set by set, by rule."""
         process, theta = self.process(tasks)
-        inside = {"report": [], "calibrated": [], "stacked": []}
+        inside = {"report": [], "calibrated": []}
         for seed in range(self.SETS):
             sites = np.random.default_rng(seed).uniform(size=(self.PRIMARY + self.HIDDEN, 2))
             whole = reference.simulate(process, theta, [sites] * tasks, 5000 + seed)
@@ -619,14 +607,13 @@ class TestRedundancy:
 
     @pytest.mark.parametrize("tasks", [3, 4, 5, 6])
     def test_coverage(self, tasks):
-        """Calibrated and stacked cover 90 % within 3 points (and the error); the report fails."""
+        """Calibrated weights cover 90 % within 3 points (and the error); the report fails."""
         each = self.coverage(tasks)
         found = {rule: hits.mean() for rule, hits in each.items()}
-        for rule in ("calibrated", "stacked"):
-            error = 2.0 * each[rule].std() / np.sqrt(self.SETS)
-            assert abs(found[rule] - 0.9) < 0.03 + error
+        error = 2.0 * each["calibrated"].std() / np.sqrt(self.SETS)
+        assert abs(found["calibrated"] - 0.9) < 0.03 + error
         assert found["report"] < {3: 0.87, 4: 0.84, 5: 0.81, 6: 0.79}[tasks]
-        assert found["report"] < min(found["calibrated"], found["stacked"])
+        assert found["report"] < found["calibrated"]
 
 
 def test_rules_are_learnt_in_the_rows_units():
@@ -662,7 +649,7 @@ class TestOptions:
     @pytest.mark.parametrize("weights", ["x", "", None, 1, "Report"])
     def test_weights(self, weights):
         """The message names the rules."""
-        with pytest.raises(ValueError, match=r"Unknown weights .* Choose one of \('auto', 'calib"):
+        with pytest.raises(ValueError, match=r"Unknown weights .* Choose one of \('calib"):
             Transductive(weights=weights)
 
     @pytest.mark.parametrize("anchors", [3, "x", "none", np.zeros((2, 3)), [1.0]])
@@ -679,7 +666,7 @@ class TestOptions:
 
     def test_what_is_allowed(self):
         """Every named choice, points with labels, and located ones."""
-        for weights in ("auto", "calibrated", "stacked", "report"):
+        for weights in ("calibrated", "report"):
             assert Transductive(weights).weights == weights
         points = Targets.nowhere(np.zeros((2, 1)))
         for anchors in ("auto", "block", None, xr.Dataset(), points):

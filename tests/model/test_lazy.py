@@ -334,6 +334,14 @@ class TestGraph:
         assert text.startswith("<xcopula.LazyModel of 'Cd' with ['Ni', 'Zn', 'Co', 'Cr']")
         assert f"{len(five.node.dask.to_dict())} tasks, not computed" in text
 
+    def test_of_one_variable_and_what_it_lacks(self, metals):
+        """No list of others; each method of a fitted model asks for the fit."""
+        alone = xcopula.fit(metals, "Cd", compute=False, **QUICK)
+        assert repr(alone).startswith("<xcopula.LazyModel of 'Cd': ")
+        for name in ("loo", "design", "worth", "theta"):
+            with pytest.raises(AttributeError, match=f"no '{name}'.*Run the fit first"):
+                getattr(alone, name)
+
     @pytest.mark.skipif(importlib.util.find_spec("graphviz") is None, reason="needs graphviz")
     def test_visualize(self, five, tmp_path):
         """The graph can be drawn without computing it."""

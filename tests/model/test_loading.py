@@ -349,3 +349,18 @@ def test_a_text_that_names_another_class(stored, tmp_path):
         ModelFormatError, match=r"model\.nc cannot be read\. It names a class 'os\.sys"
     ):
         xcopula.load(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+def test_pipes_and_devices(tmp_path):
+    """To open a pipe takes until somebody writes to it: it is refused, also within a store."""
+    pytest.importorskip("zarr")
+    os.mkfifo(tmp_path / "pipe.nc")
+    for path in (tmp_path / "pipe.nc", Path("/dev/zero")):
+        with pytest.raises(ModelFormatError, match=r"must be a file or a Zarr store, found a dev"):
+            xcopula.load(path)
+    store = tmp_path / "model.zarr"
+    store.mkdir()
+    os.mkfifo(store / ".zarray")
+    with pytest.raises(ModelFormatError, match=r"cannot be read. A device or a pipe is in it"):
+        xcopula.load(store)

@@ -542,7 +542,8 @@ class TestPickle:
         assert tokenize(model) == tokenize(pickle.loads(pickle.dumps(model)))
         moved = dataclasses.replace(model, theta=model.theta + 1e-9)
         full = dataclasses.replace(model, method=Transductive())
-        assert len({tokenize(m) for m in (model, alone, moved, full)}) == 4
+        other = dataclasses.replace(model, prepared=model.prepared + 1e-9)
+        assert len({tokenize(m) for m in (model, alone, moved, full, other)}) == 5
 
     def test_a_law_that_is_no_dataclass_has_a_token_too(self, sites, grid):
         """Whatever holds the parameters of a law, a lazy prediction equals one in memory."""

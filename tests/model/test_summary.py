@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+import xarray as xr
 from conftest import FIXED, METHODS
 
 import xcopula
@@ -16,7 +17,8 @@ class TestDescription:
     def test_repr_and_summary(self, model):
         """The repr tells the tasks, the laws, the likelihood and the data, and no address."""
         text = repr(model)
-        assert text == f"<xcopula.CopulaModel>\n{model.summary()}"
+        assert text.startswith("<xcopula.CopulaModel>\nMulti-task")
+        assert set(text.splitlines()[1:]) < set(model.summary().splitlines())
         for part in (
             "'metal' with 'proxy'",
             "method 'full', solver 'exact', 1 structure",
@@ -51,6 +53,30 @@ class TestDescription:
         assert "correlation with" not in alone.summary()
         assert alone.summary().startswith("Multi-task Gaussian copula process of 'metal'\n")
 
+    def test_a_model_is_shown_without_being_conditioned(self, alone):
+        """Not even in a notebook: that takes long for many data."""
+        fresh = dataclasses.replace(alone)
+        assert repr(fresh)
+        assert fresh._repr_html_()
+        assert "conditioned" not in vars(fresh)
+
+    def test_of_one_variable_the_likelihood_is_not_composite(self, sites):
+        """There is no pair, whatever the method; how values are left out is said."""
+        days = xr.date_range("2020-01-01", periods=2)
+        data = sites["metal"].drop_vars("time", errors="ignore").expand_dims(time=days)
+        data = (data * xr.DataArray([1.0, 1.5], dims="time")).to_dataset(name="metal")
+        model = xcopula.fit(data, "metal", marginals="lognormal", kernels="matern32")
+        assert "\n  log-likelihood " in model.summary()
+        assert "all others, other times too; param" in model.summary()
+
+    def test_numbers_without_exponents(self, sites):
+        """Lengths of thousands of kilometres are written out."""
+        wide = {n: (1e4 * sites[n]).assign_attrs(sites[n].attrs) for n in ("x", "y")}
+        options = {"marginals": "lognormal", "anisotropy": False, **FIXED}
+        text = xcopula.fit(sites.assign_coords(wide), "metal", **options).summary()
+        assert re.search(r" \d,\d{3} km", text)
+        assert "e+0" not in text
+
     def test_failure_to_converge_is_said(self, model):
         """The summary passes on why the optimiser stopped."""
         stopped = dataclasses.replace(model, converged=False, message="LIMIT REACHED")
@@ -81,7 +107,8 @@ class TestDescription:
         """The data, then the variables; how it was fitted is at the end, and no costs."""
         lines = model.summary().splitlines()
         assert lines[1] == "  100 observations, inputs space(x, y)"
-        assert lines[2].startswith("  metal, each value left out: CRPS ")
+        assert lines[2].startswith("  metal, leave-one-out: CRPS ")
+        assert lines[3] == "    each value predicted from all others; parameters not refitted"
         heads = [line.split()[:3] for line in lines if line.startswith("  variable ")]
         assert heads == [["variable", "values", "marginal"], ["variable", "kernel", "nugget"]]
         assert "an evaluation takes" not in model.summary()
@@ -131,6 +158,15 @@ class TestDescription:
         assert f"metal is 0 in {zeros} of 40 values: at or below it, of a marginal that" in text
         assert "flexible censored at 0" in text
         assert "metal is 0" not in xcopula.fit(sites, "metal", **FIXED).summary()
+
+    def test_what_goes_below_zero(self, sites):
+        """A law without an end under values that are hardly ever negative has a hint."""
+        skewed = sites.assign(metal=np.exp(2.0 * sites["metal"]))
+        text = xcopula.fit(skewed, "metal", marginals="normal", **FIXED).summary()
+        assert "metal is negative in 0 of 40 values, but its 5 % quantile is -" in text
+        assert "pass `support={'metal': (0, None)}`" in re.sub(r"\s+", " ", text)
+        for law in ("flexible", "lognormal"):
+            assert "`support=" not in xcopula.fit(skewed, "metal", marginals=law, **FIXED).summary()
 
     def test_which_method_to_take_with_neighbours(self, model):
         """There both predict alike; with the exact solver nothing is said."""

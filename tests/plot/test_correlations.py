@@ -10,6 +10,7 @@ pytest.importorskip("matplotlib")
 from looks import check_looks
 from matplotlib.figure import Figure
 
+import xcopula
 from xcopula.model.correlations import Correlogram, correlograms
 from xcopula.plot.correlations import _distance_label, correlation_panels
 
@@ -66,7 +67,7 @@ def test_distances_are_said_with_their_units(group, units, ard, label):
     none = np.empty(0)
     count = none.astype(np.int64)
     found = Correlogram("a", "a", group, units, ard, "", none, none, none, none, count, none)
-    assert _distance_label(found) == label
+    assert _distance_label(found).replace("\u00a0", " ") == label
 
 
 def test_distances_in_a_metric_say_what_one_is():
@@ -75,4 +76,17 @@ def test_distances_in_a_metric_say_what_one_is():
     found = Correlogram(
         "a", "a", "space", "km", {}, one, none, none, none, none, none.astype(np.int64), none
     )
-    assert _distance_label(found) == f"distance (1 is {one})"
+    label = _distance_label(found)
+    assert label.replace("\u00a0", " ") == f"distance (1 is {one})"
+    assert label.count(" ") == 1  # where a line may end
+
+
+def test_long_labels_are_written_in_lines():
+    """A narrow panel has no room for the lengths of two directions."""
+    options = {"method": "full", "restarts": 0, "uncertainty": "plugin", "marginals": "normal"}
+    data = xcopula.datasets.jura().isel(site=slice(80))
+    for special in ({"anisotropy": True}, {"ard": True}):
+        model = xcopula.fit(data, "Cd", "Ni", kernels="matern32", **options, **special)
+        figure = correlation_panels(model, bins=5)
+        assert "(1" in figure.axes[0].get_xlabel()
+        check_looks(figure)

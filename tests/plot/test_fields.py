@@ -107,11 +107,20 @@ class TestFields:
         draw_field(ax, find_place(array), array, Limits(0, 8, "max"), "magma")
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("lon, °", "lat, °")
 
+    def test_what_has_no_logarithm_has_the_lowest_colour(self, ax):
+        """A width of zero, at a site without noise, is not left white."""
+        array, limits = cells() * 1000.0, Limits(10.0, 8000.0, "min")
+        mesh = draw_field(ax, find_place(array), array, limits, "magma")
+        draw_dots(ax, Dots(np.ones(1), np.ones(1), np.zeros(1)), limits, mesh)
+        for drawn in ax.collections:
+            assert drawn.norm.vmin == drawn.get_array().min() == 10.0
+
     @pytest.mark.parametrize("count", [5, 300, 5000, 100_000])
     def test_dots_leave_most_of_a_map_free(self, ax, count):
         array = cells()
-        mesh = draw_field(ax, find_place(array), array, Limits(0, 8, "max"), "magma")
-        draw_dots(ax, Dots(*np.random.default_rng(0).uniform(size=(3, count))), mesh)
+        limits = Limits(0, 8, "max")
+        mesh = draw_field(ax, find_place(array), array, limits, "magma")
+        draw_dots(ax, Dots(*np.random.default_rng(0).uniform(size=(3, count))), limits, mesh)
         drawn = ax.collections[1]
         (size,), (ring,) = drawn.get_sizes(), drawn.get_linewidths()
         assert 1.0 <= size <= 15.0

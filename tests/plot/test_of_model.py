@@ -55,7 +55,7 @@ class TestLoo:
         model.plot.pit("proxy", bins=5, ax=ax)
         counts = np.histogram(known(model.loo("proxy"), "pit")[0], 5, (0, 1))[0]
         np.testing.assert_allclose([bar.get_height() for bar in ax.patches], counts / 12)
-        assert ax.get_title("left") == "Proxy: leave one out"
+        assert ax.get_title("left") == "proxy: leave one out"
 
 
 class TestReliability:

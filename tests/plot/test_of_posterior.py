@@ -9,6 +9,7 @@ import xarray as xr
 pytest.importorskip("matplotlib")
 
 from looks import check_looks
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 import xcopula
@@ -83,9 +84,9 @@ class TestMap:
         data, posterior = dated
         figure = posterior.plot.map(sel={"time": "2020-01-03"}, sites=data)
         left, _ = panels(figure)
-        assert left.get_title("left") == "V: median, 2020-01-03"
+        assert left.get_title("left") == "v: median, 2020-01-03"
         np.testing.assert_array_equal(left.collections[1].get_array(), data["v"].isel(time=1))
-        with pytest.raises(ValueError, match="Select one entry along the rest"):
+        with pytest.raises(ValueError, match="Select one entry along 'time'"):
             posterior.plot.map()
 
     def test_lines(self):
@@ -103,6 +104,46 @@ class TestMap:
     def test_a_level_is_a_fraction(self, posterior, level):
         with pytest.raises(ValueError, match="`level` must be a number between 0 and 1, found"):
             posterior.plot.map(level)
+
+
+class TestShapes:
+    def test_wide_maps_stand_one_below_the_other(self, model):
+        """Each has the width of the figure, and a colour bar with labels that can be read."""
+        section = {"y": np.linspace(1.0, 1.3, 45), "x": np.linspace(0.0, 4.0, 370)}
+        posterior = model.posterior(xr.Dataset(coords=section))
+        for figure in (posterior.plot.map(), posterior.plot.exceedance([1.0, 2.0])):
+            first, second = panels(figure)
+            check_looks(figure)
+            one, two = (ax.get_window_extent() for ax in (first, second))
+            assert one.y0 > two.y1
+            assert one.height > 0.1 * one.width
+            for bar in bars(figure):
+                assert bar.get_window_extent().height > 40.0
+
+    def test_a_skewed_variable_has_logarithmic_colours(self, sites, model):
+        """A few large widths would leave one colour to the rest."""
+        law = {"marginals": "lognormal", "kernels": "matern32", "restarts": 0, "method": "full"}
+        skewed = sites[["metal"]].assign(metal=sites["metal"] ** 12.0)
+        grid = xr.Dataset(coords={"y": np.linspace(0, 4, 20), "x": np.linspace(0, 4, 20)})
+        posterior = xcopula.fit(skewed, "metal", **law).posterior(grid)
+        left, right = panels(posterior.plot.map(sites=skewed))
+        mesh, dots = left.collections
+        assert isinstance(right.collections[0].norm, LogNorm)
+        assert isinstance(mesh.norm, LogNorm)
+        assert dots.norm is mesh.norm
+        plain = panels(model.posterior(grid).plot.map())[1]
+        assert not isinstance(plain.collections[0].norm, LogNorm)
+
+    def test_a_date_of_one_entry_needs_no_selection(self, posterior, model, grid):
+        """Nor a mask; several entries do, and the message says how."""
+        whole = posterior.quantile([0.05, 0.5, 0.95]).to_dataset(name="metal")
+        dated = whole.expand_dims(time=np.array(["2024-05-31"], "M8[ns]"))
+        mask = (dated["metal"].isel(quantile=0, drop=True) > -1.0).rename("inside")
+        left, _ = panels(xcopula.plot.prediction_map(dated, mask=mask))
+        assert left.get_title("left").endswith(": median, 2024-05-31")
+        several = xr.concat([dated, dated], "time")
+        with pytest.raises(ValueError, match=r"`sel=\{'time': \.\.\.\}` for a posterior"):
+            xcopula.plot.prediction_map(several)
 
 
 class TestExceedance:

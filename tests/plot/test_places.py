@@ -66,7 +66,7 @@ class TestKinds:
 
 class TestErrors:
     def test_more_than_two_dims(self):
-        with pytest.raises(ValueError, match=r"Select one entry along the rest.*isel"):
+        with pytest.raises(ValueError, match=r"Select one entry along 'time': `sel=.* posterior"):
             find_place(grid().expand_dims(time=2, quantile=3), ignore=("quantile",))
 
     def test_points_of_several_dates(self):

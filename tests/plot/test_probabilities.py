@@ -27,7 +27,7 @@ def test_units_without_the_variable(model, grid):
     """Those of the threshold serve where no quantiles are there."""
     found = model.posterior(grid).exceedance(2.0).to_dataset()
     title = exceedance_map(found, "metal").axes[0].get_title("left")
-    assert title.startswith("Metal above 2\N{NO-BREAK SPACE}mg")
+    assert title.startswith("metal above 2\N{NO-BREAK SPACE}mg")
 
 
 def test_what_cannot_be_drawn(model, grid):

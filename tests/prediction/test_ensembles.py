@@ -152,3 +152,17 @@ class TestRefused:
         """It must reduce the dims that it was given, and those only."""
         with pytest.raises(error, match=match):
             Ensemble.of(5, 0, 0.5).law(White(), function, ("y", "x"))
+
+
+def test_an_error_that_is_not_known_says_why():
+    """It is NaN where draws are too few, and the variable says how many are needed."""
+    few, enough = (
+        Ensemble.of(n, 0, [0.05, 0.5]).law(White(), mean_of, ("y", "x")) for n in (50, 76)
+    )
+    assert np.isnan(few["quantile_error"]).values.tolist() == [True, False]
+    assert few["quantile_error"].attrs["comment"] == (
+        "50 draws are too few for the error of some quantiles, which is NaN. Draws needed: "
+        "0.05 (76)."
+    )
+    assert np.isfinite(enough["quantile_error"]).all()
+    assert "comment" not in enough["quantile_error"].attrs

@@ -55,6 +55,10 @@ class TestChooseChunks:
         """None follows the target, a number is for all dims, a mapping for those it names."""
         assert choose_chunks(own, DIMS, SIZES, chunks, 56) == expected
 
+    def test_dims_whose_names_are_not_text(self):
+        """Such as numbers, which xarray allows."""
+        assert choose_chunks({}, (0, 1), {0: 10, 1: 8}, {0: 5}, 56) == {0: (5, 5), 1: (8,)}
+
     def test_a_point_is_never_cut(self):
         """Without dims there is one block in memory."""
         assert choose_chunks({}, (), {}, 3, 56) is None

@@ -159,6 +159,12 @@ class TestPosterior:
         assert "std" in posterior.median().coords
         assert set(posterior.latent) == {"mean", "std"}
 
+    def test_can_be_compared_and_be_a_key(self, posterior):
+        """Each is equal to itself alone, as a model is."""
+        assert posterior == posterior
+        assert posterior != dataclasses.replace(posterior)
+        assert {posterior: 1}[posterior] == 1
+
     def test_is_frozen(self, posterior):
         """A posterior does not change."""
         with pytest.raises(dataclasses.FrozenInstanceError):

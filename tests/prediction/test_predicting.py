@@ -332,7 +332,9 @@ class TestErrors:
     @pytest.mark.parametrize("target", [None, [1.0], np.ones(3), {"x": [1.0]}])
     def test_target_of_a_wrong_type(self, model, target):
         """A target is labelled."""
-        with pytest.raises(TypeError, match="The target must be a Dataset or DataArray, found"):
+        with pytest.raises(
+            TypeError, match="The target must be a Dataset, DataArray or DataFrame, found"
+        ):
             model.predict(target)
 
     def test_target_without_a_coordinate_or_in_other_units(self, model, grid):

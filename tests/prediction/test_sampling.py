@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from sources import EAST, NORTH, daily
+from threadpoolctl import threadpool_info
 
 import xcopula
 from xcopula.prediction import sampling
@@ -33,6 +34,23 @@ def fine() -> xr.Dataset:
 def whole(triple, fine) -> xr.DataArray:
     """Three realizations on all cells."""
     return triple.posterior(fine).sample(3)
+
+
+def test_any_number_of_threads(triple, fine, whole, monkeypatch):
+    """Each draws some realizations, and BLAS none of its own beside them."""
+    simulate, threads = sampling.simulate, []
+
+    def counted(*arguments, **options):
+        threads.append(threadpool_info())
+        return simulate(*arguments, **options)
+
+    monkeypatch.setattr(sampling, "thread_count", lambda: 2)
+    monkeypatch.setattr(sampling, "simulate", counted)
+    found = triple.posterior(fine).sample(3)
+    xr.testing.assert_allclose(found, whole, rtol=1e-10)
+    blas = [pool for info in threads for pool in info if pool["user_api"] == "blas"]
+    assert len(threads) == 2
+    assert {pool["num_threads"] for pool in blas} == {1}
 
 
 class TestSeams:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import threading
 
 import numpy as np
@@ -204,3 +206,22 @@ def test_the_plan_is_text(tmp_path):
     path = tmp_path / "out.zarr"
     interrupt(path, made_from={"the grid": "abc"})
     assert json.loads((partial(path) / "plan.json").read_text())["the grid"] == "abc"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="asks the system who has locked a file")
+def test_the_folder_is_removed_when_its_lock_is_closed(tmp_path, monkeypatch):
+    """On Windows an open file cannot be removed, nor the folder that it is in."""
+    import fcntl
+
+    rmtree = shutil.rmtree
+
+    def strict(folder, **options):
+        if (folder / "lock").exists():
+            with open(folder / "lock") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where another is open
+        rmtree(folder, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", strict)
+    path = write_zarr(dataset(), tmp_path / "out.zarr")
+    write_zarr(dataset(), path, overwrite=True)
+    assert list(tmp_path.iterdir()) == [path]

@@ -10,14 +10,20 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import xcopula
-from xcopula.storage import check_free, is_zarr, write_figure, write_netcdf, write_tree
+from xcopula.storage import (
+    check_free,
+    is_zarr,
+    write_figure,
+    write_netcdf,
+    write_tree,
+    write_zarr,
+)
 
 
 @pytest.fixture
@@ -105,6 +111,47 @@ class TestFree:
             write_netcdf(None, tmp_path / "out.nc")
         assert list(tmp_path.iterdir()) == []
 
+    def test_a_flag_that_is_none(self, small, tmp_path):
+        """A text is not taken for True."""
+        path = write_netcdf(small, tmp_path / "out.nc")
+        with pytest.raises(TypeError, match=r"`overwrite` must be True or False, found 'no'"):
+            write_netcdf(small.assign_attrs(title="new"), path, overwrite="no")
+        assert xr.load_dataset(path).attrs["title"] == "small"
+
+    def test_a_name_that_is_too_long(self, tmp_path):
+        """It is refused before any work, in bytes."""
+        for name in ("é" * 119 + ".nc", "a" * 236 + ".zarr"):
+            with pytest.raises(ValueError, match=r"at most 240 bytes, found 24\d: .* shorter"):
+                check_free(tmp_path / name)
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs pipes")
+    def test_a_pipe(self, small, tmp_path):
+        """It is never replaced by a file."""
+        os.mkfifo(tmp_path / "pipe.nc")
+        with pytest.raises(FileExistsError, match=r"is a device or a pipe. Choose another"):
+            write_netcdf(small, tmp_path / "pipe.nc", overwrite=True)
+
+    @pytest.mark.parametrize("name", ["in.nc", "in.zarr"])
+    def test_what_a_lazy_dataset_is_read_from(self, small, tmp_path, name):
+        """Its values would be gone with it, also by the name of a link; loaded, they are safe."""
+        path, link = tmp_path / name, tmp_path / f"link{name[2:]}"
+        if is_zarr(name):
+            pytest.importorskip("zarr")
+            write, engine = write_zarr, "zarr"
+        else:
+            write, engine = write_netcdf, "netcdf4"
+        write(small, path)
+        link.symlink_to(path)
+        for place in (path, link):
+            with (
+                xr.open_dataset(path, engine=engine, chunks={}) as lazy,
+                pytest.raises(ValueError, match=r"is read from, .* or `load` the Dataset first"),
+            ):
+                write(lazy, place, overwrite=True)
+        with xr.open_dataset(path, engine=engine) as lazy:
+            loaded = lazy.load()
+        write(loaded, link, overwrite=True)
+
 
 class TestReplacing:
     def test_permissions_are_kept(self, small, tmp_path):
@@ -147,13 +194,6 @@ class TestReplacing:
         """Both saw a free name; only one may say that the file is its own."""
         path = tmp_path / "out.nc"
         monkeypatch.setattr("xcopula.storage.whole.check_free", lambda p, **_: Path(p))
-        to_netcdf, one = xr.Dataset.to_netcdf, Lock()
-
-        def in_turn(*arguments, **options):  # the netCDF library crashes in two threads at once
-            with one:
-                return to_netcdf(*arguments, **options)
-
-        monkeypatch.setattr(xr.Dataset, "to_netcdf", in_turn)
         if not links:
 
             def refuse(*_):
@@ -416,7 +456,10 @@ folder = Path(sys.argv[1])
 data = xr.Dataset({{"v": ("x", np.random.default_rng(0).normal(size=400_000))}})
 figure = Figure(figsize=(9, 9))
 figure.add_subplot().imshow(np.random.default_rng(0).normal(size=(600, 600)))
-for write, what, name in ((write_netcdf, data, "v.nc"), (write_figure, figure, "v.png")):
+lazy = data.chunk(x=10_000)
+for write, what, name in (
+    (write_netcdf, data, "v.nc"), (write_netcdf, lazy, "v.nc"), (write_figure, figure, "v.png")
+):
     (folder / name).write_bytes(b"old")
     try:
         write(what, folder / name, overwrite=True)
@@ -425,6 +468,9 @@ for write, what, name in ((write_netcdf, data, "v.nc"), (write_figure, figure, "
     else:
         raise AssertionError("there was room")
     assert (folder / name).read_bytes() == b"old"
+    (folder / "other").write_bytes(bytes(90_000))  # there is room again in the same process
+    (folder / "other").unlink()
+write_netcdf(data.isel(x=slice(100)), folder / "v.nc", overwrite=True)
 assert sorted(p.name for p in folder.iterdir()) == ["v.nc", "v.png"], list(folder.iterdir())
 """
 

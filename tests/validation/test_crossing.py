@@ -10,6 +10,7 @@ from scipy.special import ndtr
 import xcopula
 from xcopula import cross_validate
 from xcopula.errors import CoordinateError
+from xcopula.validation import crossing
 
 LAWS = {"metal": "lognormal", "proxy": "normal"}
 QUICK = {"marginals": LAWS, "kernels": "matern32", "restarts": 0, "method": "full"}
@@ -101,6 +102,18 @@ class TestRefit:
         expected = single.predict(target, 0.5)["metal"]
         np.testing.assert_allclose(own["median_single_task"], expected, rtol=1e-9)
         assert found.attrs["parameters"] == "fitted in each fold"
+
+    def test_each_fold_begins_once(self, sites, monkeypatch):
+        """What the check before any work has found is what is fitted."""
+        begin, sizes = crossing.begin, []
+
+        def counted(observations, request):
+            sizes.append(observations.sample.tasks)
+            return begin(observations, request)
+
+        monkeypatch.setattr(crossing, "begin", counted)
+        cross_validate(sites, "metal", "proxy", folds=2, **QUICK)
+        assert sorted(sizes) == [1, 1, 2, 2]  # each fold, without the proxy and with it
 
     def test_laws_that_vary(self, sloped):
         """Fields are read at the withheld places, groups are counted anew in each fold."""
@@ -258,7 +271,7 @@ class TestErrors:
             ({"quantiles": 1.5}, ValueError, "strictly between 0 and 1"),
             ({"seed": -1}, ValueError, "`seed` must be at least 0"),
             ({"method": "magic"}, ValueError, "magic"),
-            ({"neighbours": 5}, TypeError, "has no option 'neighbours'. .*those of `fit`: coords"),
+            ({"neighbours": 5}, TypeError, "has no option 'neighbours'. It takes .*coords, crs"),
             ({"compute": False}, TypeError, "has no option 'compute'"),
             ({"progress": False}, TypeError, "has no option 'progress'"),
             ({"marginals": {"lead": "normal"}}, KeyError, "`marginals` names"),

@@ -37,7 +37,7 @@ def condition(
       xcopula condition model.nc today.csv -o model2.nc
       xcopula condition model.nc corrected.nc --replace -o model2.nc
     """
-    check_output(output, overwrite=overwrite)
+    check_output(output, [new], overwrite=overwrite)
     fitted = read_model(model)
     flags = [p for v in fitted.variables if v.censored.kind == "flag" for p in v.censored.parts]
     data = read_data(new, numbers=fitted.tasks, known=fitted.coordinates.names, flags=flags)

@@ -1,8 +1,13 @@
-"""What goes wrong is said in one line: exit code 1, or 2 for wrong usage, or 130 for ctrl-C."""
+"""What goes wrong is said in one line.
+
+Exit codes are 1 for an error, 2 for wrong usage, 130 for ctrl-C, and 143 for SIGTERM.
+"""
 
 from __future__ import annotations
 
 import re
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +19,7 @@ __all__ = ["Commands", "message_of"]
 
 # What the library, files and disks raise. Anything else is a mistake in the code, and shows where.
 _EXPECTED = (ValueError, TypeError, KeyError, OSError, ImportError, MemoryError, RuntimeError)
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
 
 
 class Commands(click.Group):
@@ -22,14 +27,14 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _plain_warnings():
+        with _plain_warnings(), _terminated() as signals:
             try:
                 return super().invoke(ctx)
             except (click.ClickException, click.Abort, click.exceptions.Exit):
                 raise
             except KeyboardInterrupt as error:
                 click.echo(_one_line(["Interrupted.", *_notes(error)]), err=True)
-                ctx.exit(_INTERRUPTED)
+                ctx.exit(_TERMINATED if signals else _INTERRUPTED)
             except _EXPECTED as error:
                 if ctx.params["traceback"]:
                     raise
@@ -56,6 +61,26 @@ def _notes(error: BaseException) -> list[str]:
 def _one_line(parts: list[str]) -> str:
     text = " ".join(" ".join(parts).split())
     return re.sub(r"\b(with|pass) (overwrite|resume)\b", r"\1 --\2", text)
+
+
+@contextmanager
+def _terminated() -> Iterator[list[int]]:
+    """Let SIGTERM, which schedulers send, end a command as ctrl-C does; yield what was received."""
+    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+
+    def stop(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # files are removed now
+        received.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

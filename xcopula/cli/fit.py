@@ -43,7 +43,7 @@ def fit(
       xcopula fit stations.csv --coords lon --coords lat --coords time \\
           --primary rain --marginal rain=~elevation -o model.nc
     """
-    check_output(output, overwrite=overwrite)
+    check_output(output, [data, config], overwrite=overwrite)
     asked = Asked.of(config, given)
     dataset = read_data(data, asked.coordinates, asked.names, flags=asked.flags)
     asked.check_signs(dataset)

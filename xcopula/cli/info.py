@@ -31,7 +31,7 @@ def info(file: Path, coords: tuple[str, ...]) -> None:
     if is_model(file):
         click.echo(read_model(file).summary())
     else:
-        click.echo(describe(read_data(file, coords)))
+        click.echo(describe(read_data(file, coords, numbers=None)))
 
 
 def describe(data: xr.Dataset) -> str:
@@ -44,12 +44,12 @@ def describe(data: xr.Dataset) -> str:
     for name, c in data.coords.items():
         role = roles.get(str(name), "")
         coordinates.append((str(name), role, _dims(c), _units(c), *_ends(c)))
-    variables = [("variable", "values", "gaps", "dims", "units", "least", "largest")]
+    variables: list[tuple[str, ...]]
+    variables = [("variable", "values", "limits", "gaps", "dims", "units", "least", "largest")]
     for name, v in data.data_vars.items():
-        there = int(v.notnull().sum())
-        variables.append(
-            (str(name), str(there), str(v.size - there), _dims(v), _units(v), *_ends(v))
-        )
+        there = int((v.notnull() & (v != "") if v.dtype.kind in "OU" else v.notnull()).sum())
+        counts = (str(n) for n in (there, _limits(v, data), v.size - there))
+        variables.append((str(name), *counts, _dims(v), _units(v), *_ends(v)))
     parts = [f"Sizes: {sizes or 'none'}"]
     for rows in (coordinates, variables):
         parts.append("\n".join(aligned(rows)) if len(rows) > 1 else f"No {rows[0][0]}s.")
@@ -61,6 +61,20 @@ def _roles(data: xr.Dataset) -> dict[str, str]:
 
     found = guessed_roles(coordinates_of(data))
     return {name: role for role, names in found.items() for name in names}
+
+
+def _limits(array: xr.DataArray, data: xr.Dataset) -> str:
+    """Return how many values a flag beside the variable calls limits; ? if it is not readable."""
+    from xcopula.labels.flags import find_beside_variable, read_flags
+
+    flag = find_beside_variable(array, data).flag
+    if flag is None:
+        return "0"
+    try:
+        flags = read_flags(flag, repr(array.name))
+    except ValueError:  # a fit says what is wrong with it
+        return "?"
+    return str(sum(int(limit.sum()) for limit in flags if limit is not None))
 
 
 def _dims(array: xr.DataArray) -> str:

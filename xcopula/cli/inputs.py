@@ -29,7 +29,7 @@ _PIECE = 2**20
 def read_data(
     path: Path,
     coords: Collection[str] = (),
-    numbers: Collection[str] = (),
+    numbers: Collection[str] | None = (),
     known: Collection[str] = (),
     flags: Collection[str] = (),
 ) -> xr.Dataset:
@@ -45,12 +45,15 @@ def read_data(
     _check_there(path)
     if path.suffix in tables.ENDINGS:
         return tables.read_table(path, coords, numbers, known, flags)
-    with _opened(path) as dataset:
+    from xcopula.storage import NETCDF_LOCK
+
+    with NETCDF_LOCK, _opened(path) as dataset:
         if _holds_model(dataset):
             raise ValueError(f"{path} is a model. Give a file of data here.")
         if dataset.nbytes <= _SMALL_BYTES:
             return dataset.load()
-    large = _opened(path, chunks={})
+    with NETCDF_LOCK:
+        large = _opened(path, chunks={})
     return large.assign_coords({n: c.load() for n, c in large.coords.items() if c.ndim < 2})
 
 
@@ -66,7 +69,9 @@ def is_model(path: Path) -> bool:
     _check_there(path)
     if path.suffix in tables.ENDINGS:
         return False
-    with _opened(path) as dataset:
+    from xcopula.storage import NETCDF_LOCK
+
+    with NETCDF_LOCK, _opened(path) as dataset:
         return _holds_model(dataset)
 
 
@@ -79,6 +84,8 @@ def _holds_model(dataset: xr.Dataset) -> bool:
 def _check_there(path: Path) -> None:
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist.")
+    if not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} must be a file or a Zarr store, found a device or a pipe.")
 
 
 def _opened(path: Path, **options: Any) -> xr.Dataset:

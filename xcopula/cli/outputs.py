@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,15 +51,22 @@ overwrite_option = click.option(
 )
 
 
-def check_output(path: Path, *, overwrite: bool) -> None:
-    """Refuse a place that cannot be written.
+def check_output(path: Path, inputs: Sequence[Path | None] = (), *, overwrite: bool) -> None:
+    """Refuse a place that cannot be written, and one of the inputs, also by the name of a link.
 
     Raises
     ------
-    OSError, ImportError
+    OSError, ImportError, ValueError
     """
     from xcopula.storage import check_free, is_zarr, require_zarr
 
+    for given in inputs:
+        if given is None or not given.exists():  # said when it is read
+            continue
+        if path.resolve() in (given.resolve(), *given.resolve().parents) or (
+            path.exists() and path.samefile(given)
+        ):
+            raise ValueError(f"The output {path} is the input {given}. Choose another name.")
     check_free(path, overwrite=overwrite)
     if is_zarr(path):
         require_zarr()

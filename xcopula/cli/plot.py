@@ -58,7 +58,7 @@ def plot(
       xcopula plot out.nc --sites samples.csv -o map.png
       xcopula plot model.nc --kind laws -o laws.png
     """
-    check_output(output, overwrite=overwrite)
+    check_output(output, [file, sites], overwrite=overwrite)
     own = _OF_MODEL if is_model(file) else _OF_PREDICTION
     kind = kind or own[0]
     if kind not in own:
@@ -90,7 +90,8 @@ def _of_prediction(
     from xcopula.plot import exceedance_map, prediction_map
 
     found = _selected(read_data(file), select)
-    dots = None if sites is None else read_data(sites)
+    names = [str(name).removesuffix("_exceedance") for name in found.data_vars]
+    dots = None if sites is None else read_data(sites, numbers=names)
     if kind == "map":
         return prediction_map(found, variable, sites=dots)
     return exceedance_map(found, variable, sites=dots)

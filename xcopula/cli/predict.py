@@ -102,7 +102,7 @@ def predict(
         raise click.UsageError("Give a GRID or --axis options, and not both.")
     if resume and output.suffix != ".zarr":
         raise click.UsageError("--resume needs an output that ends in .zarr.")
-    check_output(output, overwrite=overwrite)
+    check_output(output, [model, grid], overwrite=overwrite)
     pieces = numbers_by_name(chunks, "--chunks", int)
     fitted = read_model(model)
     known = fitted.coordinates.names

@@ -27,9 +27,11 @@ def fit_options(*, on_cluster: bool) -> dict[str, Any]:
 
 def told(model: Any, began: float) -> None:
     """Say how long a fit took and how it ended."""
+    from xcopula.model.summary import likelihood_of
+
     click.echo(
         f"Fitted in {time.perf_counter() - began:.1f} s: "
-        f"{model.method.likelihood} {model.log_likelihood:.2f}, without priors.\n"
+        f"{likelihood_of(model)} {model.log_likelihood:.2f}, without priors.\n"
     )
 
 

@@ -36,7 +36,7 @@ _NO_COORDINATES = ("i", "j", "ni", "nj", "nlon", "nlat")
 def read_table(
     path: Path,
     coords: Collection[str] = (),
-    numbers: Collection[str] = (),
+    numbers: Collection[str] | None = (),
     known: Collection[str] = (),
     flags: Collection[str] = (),
 ) -> xr.Dataset:
@@ -51,9 +51,9 @@ def read_table(
     ----------
     path : Path
     coords : collection of str
-        The columns that are coordinates; found by their names if none are given.
-    numbers : collection of str
-        Columns that must hold numbers.
+        The columns that are coordinates; if none are given, those of dates, and others by name.
+    numbers : collection of str, optional
+        Columns that must hold numbers. None takes those whose cells are numbers, some with a sign.
     known : collection of str
         Columns that are coordinates where they are there, beside those that names tell.
     flags : collection of str
@@ -69,7 +69,11 @@ def read_table(
     """
     import xarray as xr
 
+    from xcopula.labels.dates import with_dates
+
     frame = _read(path)
+    if numbers is None:
+        numbers = [name for name in frame if _has_limits(frame[name])]
     missing = [name for name in coords if name not in frame]
     if missing:
         raise KeyError(f"{path} has no column {missing[0]!r}; it has {list(frame)}.")
@@ -86,7 +90,9 @@ def read_table(
             beside = _free(f"{name}_qualifier", frame)
             columns[name] = (_ROW, values, {"ancillary_variables": beside})
             columns[beside] = (_ROW, signs, _QUALIFIER)
-    return xr.Dataset(columns).set_coords([name for name in columns if name in chosen])
+    table = with_dates(xr.Dataset(columns))
+    dates = [] if coords else [name for name in columns if table[name].dtype.kind == "M"]
+    return table.set_coords([name for name in columns if name in (*chosen, *dates)])
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -141,6 +147,14 @@ def _without_signs(cells: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
     return cells.str.replace(_SIGNED, "", regex=True).str.strip(), codes
 
 
+def _has_limits(cells: pd.Series[Any]) -> bool:
+    """Tell whether all cells are numbers, and some have a sign."""
+    import pandas as pd
+
+    bare, signs = _without_signs(cells)
+    return signs is not None and not (bare.notna() & pd.to_numeric(bare, "coerce").isna()).any()
+
+
 def _free(name: str, taken: Collection[str]) -> str:
     """Return a name that no column has."""
     while name in taken:
@@ -165,11 +179,12 @@ def _guessed(names: Sequence[str]) -> list[str]:
     """Return the names that tell that they are coordinates."""
     import xarray as xr
 
-    from xcopula.labels.coordinates.roles import guessed_roles
+    from xcopula.labels.coordinates.roles import guessed_roles, is_time_name
 
     may = [name for name in names if name.lower() not in _NO_COORDINATES]
     roles = guessed_roles(xr.Dataset(coords={name: (_ROW, np.zeros(1)) for name in may}))
-    return [name for name in may if any(name in roles[role] for role in _ROLES)]
+    claimed = {name for role in _ROLES for name in roles[role]}
+    return [name for name in may if name in claimed or is_time_name(name)]
 
 
 def _column(path: Path, cells: pd.Series[Any], *, coordinate: bool, number: bool) -> Any:

@@ -68,7 +68,7 @@ def validate(
       xcopula validate stations.csv --primary rain --folds stations -o scores.nc
     """
     if output is not None:
-        check_output(output, overwrite=overwrite)
+        check_output(output, [data, config], overwrite=overwrite)
     asked = Asked.of(config, given)
     distance = numbers_by_name(buffer, "--buffer", float)
     dataset = read_data(data, asked.coordinates, asked.names, flags=asked.flags)

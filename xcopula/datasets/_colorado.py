@@ -7,6 +7,8 @@ from importlib.resources import as_file, files
 import numpy as np
 import xarray as xr
 
+from xcopula.storage import NETCDF_LOCK
+
 __all__ = ["colorado", "colorado_grid"]
 
 
@@ -68,6 +70,7 @@ def _load(name: str, decimals: int) -> xr.Dataset:
     """Read an embedded file into memory; rounding removes the noise of its scale factors."""
     with (
         as_file(files("xcopula.datasets") / name) as path,
+        NETCDF_LOCK,
         xr.open_dataset(path, engine="netcdf4") as file,
     ):
         dataset = file.load().drop_encoding()

@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 import numpy as np
 import xarray as xr
 
+from xcopula.storage import NETCDF_LOCK
 from xcopula.warn import shown
 
 __all__ = ["jura", "jura_grid"]
@@ -91,6 +92,7 @@ def _load(name: str) -> xr.Dataset:
     """Read an embedded file into memory, with its flags turned into names."""
     with (
         as_file(files("xcopula.datasets") / name) as path,
+        NETCDF_LOCK,
         xr.open_dataset(path, engine="netcdf4") as file,
     ):
         dataset = file.load().drop_encoding()

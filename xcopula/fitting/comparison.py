@@ -10,7 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import kolmogorov
 
-from xcopula.arguments import check_flag, check_integer
+from xcopula.arguments import check_flag, check_integer, check_options
 from xcopula.errors import SupportError
 from xcopula.fitting.alone import Alone, Single, largest_score
 from xcopula.fitting.defaults import check_values, start_marginal, support_of
@@ -41,6 +41,7 @@ _MEASURES = {
 }
 
 
+@check_options
 def compare(
     data: Data,
     variables: str | Sequence[str],
@@ -167,6 +168,7 @@ def _uniformity(pit: FloatArray) -> float:
     return float(kolmogorov(distance * (np.sqrt(n) + 0.12 + 0.11 / np.sqrt(n))))
 
 
+@check_options
 def format_comparison(comparison: xr.Dataset, *, most: int = 5) -> str:
     """Return a comparison as a text table, the best AIC of each variable first."""
     check_integer("most", most, least=1)

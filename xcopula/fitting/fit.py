@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.arguments import check_flag
+from xcopula.arguments import check_flag, check_options
 from xcopula.fitting.directions import Anisotropy, free_groups
 from xcopula.fitting.interruption import stop_together
 from xcopula.fitting.recovery import interruption
@@ -51,6 +51,7 @@ _LARGE = 800
 Ends = tuple[float | None, float | None] | None
 
 
+@check_options
 def fit(
     data: Data,
     primary: str,
@@ -82,9 +83,12 @@ def fit(
 
     Parameters
     ----------
-    data : Dataset, mapping of str to DataArray, or GeoDataFrame
-        Variables with their coordinates; NaN marks what was not observed, and each variable may
-        have its own gaps. Stations may be a coordinate of shapely points. Dask-backed variables
+    data : Dataset, mapping of str to DataArray, or DataFrame
+        Variables with their coordinates; NaN marks what was not observed, and so do the numbers of
+        the attributes ``_FillValue`` and ``missing_value``. Each variable may have its own gaps.
+        Columns of a DataFrame are variables, and coordinates if they have a
+        usual name, such as ``x`` and ``y``, ``easting``, ``lon`` or ``utm_x``, or hold dates.
+        Stations may be a coordinate of shapely points, or a GeoDataFrame. Dask-backed variables
         are read once, chunk by chunk: only what was observed is kept in memory.
     primary : str
         The variable to predict.
@@ -105,7 +109,7 @@ def fit(
         at a cost that is linear in the number of variables. "full" is one model of all variables.
         "dtc", "fitc" and "pitc" are sparse, with inducing points; "bcm" is a committee of blocks
         of data; "cokriging" has normal laws, an LMC and unknown means. An object of
-        :mod:`xcopula.methods` carries options, such as ``Transductive(weights="stacked")``.
+        :mod:`xcopula.methods` carries options, such as ``Transductive(weights="report")``.
     solver : {"auto", "exact", "neighbours"} or Solver
         How a Gaussian sample is evaluated and conditioned: "exact" by its whole covariance, for
         some thousand values; "neighbours" each value given a few others, for any number. "auto"

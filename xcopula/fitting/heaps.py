@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from xcopula.errors import MarginalWarning, SupportError
 from xcopula.fitting.defaults import Support, is_flexible
+from xcopula.labels.fill import find_fill
 from xcopula.labels.observations import Variable
 from xcopula.marginals import Law
 from xcopula.methods import Method
@@ -70,7 +71,7 @@ def warn_of_heap(law: Law, sample: Sample, variable: Variable, support: Support)
     known = sample.values[~sample.is_interval]
     if not is_flexible(law) or known.size == 0:
         return
-    values, counts = np.unique(known, return_counts=True)
+    values, counts = np.unique(known[known != find_fill(known)], return_counts=True)
     expected = support is not None and values[0] in (support[0], 0.0)
     if not expected and _is_heap(counts):
         _warn(variable.name, float(values[0]), int(counts[0]), known.size, at_most=True)

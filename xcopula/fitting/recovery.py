@@ -33,7 +33,10 @@ def interruption(best: Best, run: Run, assemble: Assemble) -> FitInterrupted:
         "steps were done."
     )
     if best.given is None:
-        return FitInterrupted(f"{reached} No model was reached: step two had not begun.")
+        return FitInterrupted(
+            f"{reached} No model was reached: there is one as soon as every variable has been "
+            "fitted alone."
+        )
     given, pairs, whole = best.given, dict(best.pairs), best.whole
     evaluations = best.evaluations
 

@@ -56,7 +56,7 @@ def read_new(
 
     Parameters
     ----------
-    data : Dataset, mapping of DataArrays or GeoDataFrame
+    data : Dataset, mapping of DataArrays, or DataFrame
     observations : Observations
         Those of the model.
     same_date : bool

@@ -1,6 +1,7 @@
-"""Where data lie on the earth: their CRS, points of shapely, and tables with geometry.
+"""Where data lie on the earth, and when: their CRS, points of shapely, tables, and dates as text.
 
-Whatever form this comes in, afterwards it is coordinates of numbers with units, and a grid mapping.
+Whatever form this comes in, afterwards it is coordinates of numbers with units, a grid mapping, and
+dates.
 The optional packages are imported on use, and only if the data hold their objects.
 """
 
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
@@ -17,6 +19,7 @@ from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates import Projection, coordinates_of, find_projection
 from xcopula.labels.coordinates.roles import guessed_roles
 from xcopula.labels.coordinates.units import units_of
+from xcopula.labels.dates import with_dates
 
 __all__ = ["from_table", "georeferenced", "locate"]
 
@@ -30,22 +33,39 @@ _AXES = {"x": "X", "y": "Y"}
 
 
 def from_table(data: Any) -> Any:
-    """Return a GeoDataFrame as a Dataset on the dim of its index, and anything else as it is.
+    """Return a DataFrame as a Dataset on the dim of its index, and anything else as it is.
 
-    Columns become variables. The points become coordinates ``x`` and ``y``, or ``lon`` and ``lat``
-    if the CRS of the table is geographic.
+    Columns become variables, and so do levels of an index that has several. The points of a
+    GeoDataFrame become coordinates ``x`` and ``y``, or ``lon`` and ``lat`` if its CRS is
+    geographic.
     """
+    import pandas as pd
+
+    if not isinstance(data, pd.DataFrame):
+        return data
+    twice = [n for n in data.columns if n in data.index.names or (data.columns == n).sum() > 1]
+    if twice:
+        raise ValueError(
+            f"The DataFrame has {twice[0]!r} twice, as columns or as a column and its index. "
+            "Rename one, as in `frame.rename_axis('site')`, or drop it."
+        )
+    if isinstance(data.index, pd.MultiIndex):
+        data = data.reset_index()
+    columns = data.drop(columns=[c for c in data.columns if str(data[c].dtype) == "geometry"])
+    for name, column in columns.items():
+        if not isinstance(column.dtype, np.dtype):  # xarray would keep the array of pandas
+            numeric = getattr(column.dtype, "kind", "O") in "iufb"
+            exact = numeric and not column.hasnans
+            columns[name] = (
+                column.to_numpy(column.dtype.type if exact else np.float64, na_value=np.nan)
+                if numeric
+                else column.to_numpy(object)
+            )
+    dataset = xr.Dataset.from_dataframe(columns)
+    (dim,) = dataset.dims
     geopandas = sys.modules.get("geopandas")  # not imported: then it is none
     if geopandas is None or not isinstance(data, geopandas.GeoDataFrame):
-        return data
-    columns = data.drop(columns=[c for c in data.columns if str(data[c].dtype) == "geometry"])
-    dataset = xr.Dataset.from_dataframe(columns)
-    if len(dataset.dims) != 1:
-        raise CoordinateError(
-            f"A GeoDataFrame must have one level in its index, found {len(dataset.dims)}. Use "
-            "`frame.reset_index()`."
-        )
-    (dim,) = dataset.dims
+        return dataset
     if data.crs is not None:
         projection = Projection.of(data.crs)
         dataset = dataset.assign_coords({projection.name: projection.to_coordinate()})
@@ -53,11 +73,11 @@ def from_table(data: Any) -> Any:
 
 
 def georeferenced(data: Any, crs: Any = None) -> Any:
-    """Return data whose CRS, points and units of horizontal coordinates are stated.
+    """Return data whose CRS, points, dates and units of horizontal coordinates are stated.
 
     Parameters
     ----------
-    data : Dataset, mapping of DataArrays or GeoDataFrame
+    data : Dataset, mapping of DataArrays or DataFrame
         Anything else is returned as it is: others refuse it.
     crs : optional
         The CRS of all of it; see ``pyproj.CRS.from_user_input``.
@@ -88,7 +108,8 @@ def locate(
     variables: Mapping[Any, Any] | None = None,
     what: str = "The target",
 ) -> Part:
-    """Return one Dataset or DataArray whose CRS, points and units are stated."""
+    """Return one Dataset or DataArray whose CRS, points and units are stated, and dates decoded."""
+    part = with_dates(part)
     found = find_projection(part, variables) or given
     if found is None:
         return _with_places(part, None)

@@ -17,7 +17,7 @@ _OF_INPUTS = (*DIMS, *_SCORES, "mean", "std")
 
 
 def check_variables(names: Iterable[str]) -> None:
-    """Refuse variables that are named like a dim of a result.
+    """Refuse variables that are named like a dim of a result, or whose name cannot be written.
 
     Raises
     ------
@@ -29,6 +29,11 @@ def check_variables(names: Iterable[str]) -> None:
             raise ValueError(
                 f"A variable is called {name!r}, which results need as the name of a dim. Rename "
                 f"it, as in `ds.rename({name}='{name}_value')`."
+            )
+        if not name or name != name.encode("utf-8", "ignore").decode():
+            raise ValueError(
+                f"A variable is called {name!a}, which cannot be shown or written to a file. "
+                f"Rename it, as in `ds.rename({{{name!a}: 'value'}})`."
             )
 
 

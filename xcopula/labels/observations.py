@@ -22,6 +22,7 @@ from xcopula.labels.limits import told_by, with_limits
 from xcopula.labels.origin import OBSERVATION, Columns, Origin, labels_of, take_origins
 from xcopula.labels.rows import (
     Rows,
+    check_count,
     check_range,
     count_specimens,
     find_beside,
@@ -30,7 +31,15 @@ from xcopula.labels.rows import (
     warn_of_copies,
 )
 from xcopula.labels.sites import find_sites, tell_apart
-from xcopula.labels.variables import Data, Laws, pick, wanted, with_fields, without_idle
+from xcopula.labels.variables import (
+    Data,
+    Laws,
+    columns_beside,
+    pick,
+    wanted,
+    with_fields,
+    without_idle,
+)
 from xcopula.process import Sample, Sites, Targets
 from xcopula.warn import warn_user
 
@@ -365,12 +374,16 @@ def gather(
     for name, rule in zip(names, censored, strict=False):
         arrays[name] = with_limits(name, arrays[name], rule, data)
     fields = [c for c in primary.coords if c not in bare[names[0]].coords]
+    columns = columns_beside(primary, data, names)
     if not load:
-        return dict(arrays), find_coordinates(primary.drop_vars(fields), coords, ard=ard)
+        whole = primary.drop_vars(fields)
+        return dict(arrays), find_coordinates(whole, coords, ard=ard, columns=columns)
     found = find_entries(arrays)
     known = found[names[0]]
+    check_count(known)
     whole = with_known(primary, known).drop_vars(fields)
-    return dict(found), find_coordinates(whole, coords, ard=ard, extents=known.extents)
+    system = find_coordinates(whole, coords, ard=ard, extents=known.extents, columns=columns)
+    return dict(found), system
 
 
 def describe(

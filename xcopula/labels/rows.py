@@ -15,12 +15,14 @@ from xcopula.errors import CoordinateError, FieldError
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.entries import Entries
 from xcopula.labels.fields import Field, find_fields
+from xcopula.labels.fill import warn_of_fill
 from xcopula.labels.origin import Origin, take_origins
 from xcopula.warn import warn_user
 
 __all__ = [
     "FEWEST",
     "Rows",
+    "check_count",
     "check_enough",
     "check_range",
     "count_specimens",
@@ -154,6 +156,8 @@ def read_rows(
     if learn:
         check_enough(entries)
     check_range(what, entries.values)
+    exact = ... if entries.limits is None else entries.limits[0] == entries.limits[1]
+    warn_of_fill(name, entries.values[exact])
     positions = np.column_stack([entries.at(axis) for axis in axes])
     lost = ~np.isfinite(positions).all(axis=1)
     if lost.any():
@@ -234,12 +238,8 @@ def _check_finite(entries: Entries) -> None:
 
 def check_enough(entries: Entries) -> None:
     """Refuse a variable that cannot be fitted: too few values, or one value only."""
+    check_count(entries)
     name, values = entries.name, entries.values
-    if values.size < FEWEST:
-        raise ValueError(
-            f"Variable {name!r} has {values.size} finite values of {math.prod(entries.shape)}; a "
-            f"task needs at least {FEWEST}. Leave it out, or give more data."
-        )
     if np.ptp(values) == 0.0:
         raise ValueError(
             f"Variable {name!r} is constant: all {values.size} values are {values[0]:g}. "
@@ -250,6 +250,16 @@ def check_enough(entries: Entries) -> None:
             f"All {values.size} values of variable {name!r} are censored: each is known by one "
             "limit only, and nothing tells how far from it. Leave the variable out, or give some "
             "values, or limits on both sides."
+        )
+
+
+def check_count(entries: Entries) -> None:
+    """Refuse a variable that has too few values to be fitted."""
+    if entries.values.size < FEWEST:
+        raise ValueError(
+            f"Variable {entries.name!r} has {entries.values.size} finite values of "
+            f"{math.prod(entries.shape)}; a task needs at least {FEWEST}. Leave it out, or give "
+            "more data."
         )
 
 

@@ -11,11 +11,19 @@ from collections.abc import Mapping, Sequence
 
 import xarray as xr
 
+from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates import Coords, coordinates_asked, find_projection
 from xcopula.labels.coordinates.projection import reference
-from xcopula.labels.coordinates.roles import coordinates_of, guessed_roles
+from xcopula.labels.coordinates.roles import (
+    column_role,
+    coordinates_of,
+    guessed_roles,
+    is_time_name,
+)
+from xcopula.labels.coordinates.times import is_time
 from xcopula.labels.coordinates.units import is_length, units_of
 from xcopula.labels.fields import attach_fields
+from xcopula.labels.fill import without_fill
 from xcopula.marginals import Law
 from xcopula.warn import warn_user
 
@@ -23,6 +31,7 @@ __all__ = [
     "Data",
     "Laws",
     "Thin",
+    "columns_beside",
     "is_lazy",
     "names_in",
     "pick",
@@ -36,13 +45,8 @@ Data = xr.Dataset | Mapping[str, xr.DataArray]
 Laws = Sequence[Law | None]
 Thin = int | Mapping[str, int] | None
 
-# Names of coordinates that a table may hold as variables. How a name begins is not enough: a
-# latent heat is not a latitude, and a longwave flux is not a longitude.
-_COLUMNS: tuple[dict[str, set[str]], ...] = (
-    {"longitude": {"lon", "longitude"}, "latitude": {"lat", "latitude"}},
-    {"x": {"x", "easting"}, "y": {"y", "northing"}},
-    {"time": {"time"}},
-)
+# Roles that columns of a table fill together; a plane in units of length leaves the first ones out.
+_TOGETHER = (("longitude", "latitude"), ("x", "y"), ("time",))
 
 
 def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, xr.DataArray]:
@@ -74,6 +78,7 @@ def pick(data: Data, names: Sequence[str], coords: Coords = None) -> dict[str, x
                 "their coordinates. Convert it."
             )
         _check_array(name, array)
+        array = without_fill(array)
         if isinstance(data, xr.Dataset):
             array = _with_inputs(array, data.drop_vars(list(names)), coords)
         arrays[name] = _with_projection(array, data)
@@ -96,12 +101,12 @@ def _check_type(data: object) -> None:
     if isinstance(data, xr.Dataset | Mapping):
         return
     advice = "Use `array.to_dataset(name=...)` for a DataArray."
-    if hasattr(data, "to_xarray"):
-        advice = "Use `frame.to_xarray()`; columns `lon` and `lat`, or `x` and `y`, are then found."
-    elif isinstance(data, str | os.PathLike):
+    if isinstance(data, str | os.PathLike):
         advice = "Open the file with `xr.open_dataset(...)`."
     found = type(data).__name__
-    raise TypeError(f"`data` must be a Dataset or a mapping of DataArrays, found {found}. {advice}")
+    raise TypeError(
+        f"`data` must be a Dataset, a DataFrame or a mapping of DataArrays, found {found}. {advice}"
+    )
 
 
 def _check_array(name: str, array: xr.DataArray) -> None:
@@ -128,32 +133,52 @@ def _with_inputs(array: xr.DataArray, others: xr.Dataset, coords: Coords) -> xr.
     fitting = {
         str(n): v
         for n, v in others.data_vars.items()
-        if set(v.dims) <= set(array.dims) and v.dims and v.dtype.kind in "iufmMO"
+        if set(v.dims) <= set(array.dims) and v.dims and v.dtype.kind in "iufmMOUT"
     }
     if coords is not None:
         chosen = [n for n in coordinates_asked(coords) if n in fitting and n not in array.coords]
     else:
-        chosen = _columns(array, list(fitting))
+        chosen = _columns(array, fitting)
     return array.assign_coords({n: fitting[n].reset_coords(drop=True) for n in chosen})
 
 
-def _columns(array: xr.DataArray, names: Sequence[str]) -> list[str]:
-    """Return the names that fill roles which the coordinates of the variable leave open."""
-    found = [
-        {role: [n for n in names if n.lower() in spellings] for role, spellings in columns.items()}
-        for columns in _COLUMNS
-    ]
-    whole = [columns for columns in found if all(len(n) == 1 for n in columns.values())]
-    if not whole:
-        return []
+def _columns(array: xr.DataArray, columns: Mapping[str, xr.DataArray]) -> list[str]:
+    """Return the columns that fill roles which the coordinates of the variable leave open."""
+    claims: dict[str, list[str]] = {}
+    for name, column in columns.items():
+        role = "time" if is_time(column) or is_time_name(name) else column_role(name)
+        claims.setdefault(role, []).append(name)
+    times = claims.get("time", [])
+    claims["time"] = [n for n in times if is_time(columns[n])] or times
+    if len(claims["time"]) > 1:
+        claims["time"] = [n for n in claims["time"] if is_time_name(n)] or claims["time"]
     taken = guessed_roles(coordinates_of(array))
-    if any(is_length(units_of(array[n])) for n in taken["x"] + taken["y"]):
-        whole = [columns for columns in whole if "longitude" not in columns]  # a plane comes first
+    plane = any(is_length(units_of(array[n])) for n in taken["x"] + taken["y"])
+    chosen = []
+    for roles in _TOGETHER[plane:]:
+        if any(array[n].ndim for role in roles for n in taken[role]):
+            continue
+        if all(len(claims.get(role, [])) == 1 for role in roles):
+            chosen += [claims[role][0] for role in roles]
+        elif roles == ("time",) and claims["time"]:
+            raise CoordinateError(
+                f"Columns {claims['time']} hold dates. Name the inputs, as in "
+                f"`coords=['x', 'y', {claims['time'][0]!r}]`, or drop all but one with `drop_vars`."
+            )
+    return chosen
+
+
+def columns_beside(array: xr.DataArray, data: Data, names: Sequence[str]) -> list[str]:
+    """Return the variables of the data, but some, that could be coordinates of one of them."""
+    parts = data.data_vars if isinstance(data, xr.Dataset) else data
     return [
-        columns[role][0]
-        for columns in whole
-        if not any(array[n].ndim for role in columns for n in taken[role])
-        for role in columns
+        str(n)
+        for n, part in parts.items()
+        if isinstance(part, xr.DataArray)
+        and n not in (*names, *array.coords)
+        and part.dtype.kind in "iuf"
+        and part.dims
+        and set(part.dims) <= set(array.dims)
     ]
 
 

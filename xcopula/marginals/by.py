@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xcopula.arguments import check_options
 from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.grouping import Grouped, IntArray, check_codes, rows_of_groups
@@ -79,6 +80,7 @@ class By(Recipe):
             )
 
 
+@check_options
 def by(key: str, law: str | type[Marginal] | Recipe = "auto") -> By:
     """Describe a law that differs from group to group, such as from month to month.
 

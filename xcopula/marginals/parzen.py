@@ -16,6 +16,7 @@ from xcopula.marginals.smoother import (
     ScoreTable,
     choose_bandwidth,
     fit_tail_shape,
+    representatives,
     smooth,
     tabulate,
 )
@@ -178,10 +179,11 @@ class Parzen(Marginal):
         .. math:: \sum_i K_h(0) / (n \hat f(y_i)) + 2
         """
         x = self._working(self.sample)
-        body = x[(x >= self.table.x[0]) & (x <= self.table.x[-1])]
+        points = representatives(x)
+        body = points[(points >= self.table.x[0]) & (points <= self.table.x[-1])]
         _, density = smooth(body, x, self.bandwidth)
         peak = float(np.exp(log_phi(0.0))) / self.bandwidth
-        return float((peak / (x.size * density)).sum()) + 2.0
+        return float((peak / (points.size * density)).sum()) + 2.0
 
     @property
     def tail_index(self) -> float:

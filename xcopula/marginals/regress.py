@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xcopula.arguments import check_options
 from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.design import reduce_columns, standardise
@@ -104,6 +105,7 @@ class Regress(Recipe):
         return least_squares or self.family is Parzen
 
 
+@check_options
 def regress(
     law: str | type[Marginal] | Recipe = "auto",
     on: str | Sequence[str] = (),

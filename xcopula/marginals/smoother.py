@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from xcopula.marginals.kernel_sums import kernel_sums
 from xcopula.marginals.tails import Array, log_phi, stretch, unstretch
 
 __all__ = [
@@ -15,6 +14,7 @@ __all__ = [
     "ScoreTable",
     "choose_bandwidth",
     "fit_tail_shape",
+    "representatives",
     "smooth",
     "tabulate",
 ]
@@ -26,6 +26,9 @@ _SHAPE_SD = 0.3
 _FACTORS = 2.0 ** -np.arange(0.0, 8.5, 0.5)
 _MAX_PAIRED = 300
 _NATS_PER_STEP = 1.0
+# A larger sample is smoothed by so many of its quantiles.
+_MOST_CENTRES = 2000
+_BATCH = 2_000_000
 # An outlier is so many times as far from the median as most values are.
 _FAR = 10.0
 
@@ -85,11 +88,32 @@ def smooth(x: Array, sample: Array, bandwidth: float) -> tuple[Array, Array]:
     """
     near = _without_outliers(sample, 0.05)
     centre, width, n = near.mean(), 1.5 * near.std(), sample.size
-    cdf, density = kernel_sums(x, sample, bandwidth)
+    cdf, density = _kernel_sums(x, sample, bandwidth)
     wide = (x - centre) / width
     cdf = (cdf + ndtr(wide)) / (n + 1)
     density = (density / bandwidth + np.exp(log_phi(wide)) / width) / (n + 1)
     return cdf, density
+
+
+def representatives(sample: Array) -> Array:
+    """Return a sample, or quantiles that stand for a large one."""
+    if sample.size <= _MOST_CENTRES:
+        return sample
+    return np.asarray(np.quantile(sample, (np.arange(_MOST_CENTRES) + 0.5) / _MOST_CENTRES))
+
+
+def _kernel_sums(x: Array, sample: Array, bandwidth: float) -> tuple[Array, Array]:
+    """Return the sums of the distribution functions and densities of kernels about a sample."""
+    centres = representatives(sample)
+    cdf, density = np.empty_like(x), np.empty_like(x)
+    rows = max(1, _BATCH // centres.size)
+    for start in range(0, x.size, rows):
+        block = slice(start, start + rows)
+        u = (x[block, None] - centres) / bandwidth
+        cdf[block] = ndtr(u).sum(axis=1)
+        density[block] = np.exp(log_phi(u)).sum(axis=1)
+    weight = sample.size / centres.size
+    return weight * cdf, weight * density
 
 
 @dataclass(frozen=True, eq=False)

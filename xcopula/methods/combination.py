@@ -1,23 +1,18 @@
 r"""How the predictions of sub-models become one.
 
-Sub-model 0 sees the primary alone, sub-model i the primary and secondary i. Two rules:
-
-*Precisions.* The single-task precision plus the information that each secondary adds,
+Sub-model 0 sees the primary alone, sub-model i the primary and secondary i. The combination is the
+single-task precision plus the information that each secondary adds,
 
 .. math:: P = G_1^{-1} + \sum_i \beta_i (G_{1i}^{-1} - G_1^{-1})
 
-The report's rule is :math:`\beta = 1`. It counts what secondaries have in common once for each;
-calibrated weights in [0, 1] undo that.
-
-*Stacking.* The best linear combination of the predictions, given how their errors correlate.
-
-Both are learnt from the sub-models' leave-one-out predictions of the primary, in closed form or
-nearly so, without a refit.
+The report's rule is :math:`\beta = 1`. It counts what secondaries have in common once for each.
+Calibrated weights in [0, 1] undo that: they have the best leave-one-out log score of the primary,
+without a refit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +24,7 @@ __all__ = ["WEIGHTS", "Combination", "calibrate", "combine"]
 
 FloatArray = npt.NDArray[np.float64]
 
-WEIGHTS = ("auto", "calibrated", "stacked", "report")
-
-# How far correlations between errors are drawn to zero.
-_SHRINKAGE = 0.05
+WEIGHTS = ("calibrated", "report")
 
 
 @dataclass(frozen=True)
@@ -41,11 +33,9 @@ class Combination:
 
     Attributes
     ----------
-    kind : {"calibrated", "stacked", "report"}
+    kind : {"calibrated", "report"}
     beta : ndarray (t - 1,)
         Weight of each secondary's information.
-    error_precision : ndarray (t, t)
-        Inverse second moments of the sub-models' standardised errors, for stacking.
     log_scores : dict
         Mean leave-one-out log score of each rule, in latent units.
     crps : dict
@@ -54,7 +44,6 @@ class Combination:
 
     kind: str
     beta: FloatArray
-    error_precision: FloatArray
     log_scores: dict[str, float]
     crps: dict[str, float]
 
@@ -75,32 +64,10 @@ def combine(rule: Combination, mean: FloatArray, variance: FloatArray, rest: Flo
     rest : ndarray (m,)
         The part of the variance that no sub-model can explain; zero for the signal.
     """
-    if rule.kind == "stacked":
-        stacked = _stack(rule.error_precision, mean, variance)
-        # Secondaries with nothing in common know the most that can be known. Errors that differ
-        # where they were learnt would otherwise promise more at cells that no secondary informs,
-        # where all sub-models say the same.
-        ones = np.ones(len(mean) - 1)
-        most = np.array([1.0 - ones.sum(), *ones])
-        least = _add_precisions(most, mean, variance, rest).variance
-        return Moments(stacked.mean, np.maximum(stacked.variance, least))
-    return _add_precisions(rule.coefficients, mean, variance, rest)
-
-
-def _add_precisions(
-    coefficients: FloatArray, mean: FloatArray, variance: FloatArray, rest: FloatArray
-) -> Moments:
     # A point that a sub-model knows exactly is known: a floor keeps the arithmetic finite.
-    weights = coefficients[:, None] / np.maximum(variance - rest, 1e-12)
+    weights = rule.coefficients[:, None] / np.maximum(variance - rest, 1e-12)
     total = weights.sum(axis=0)
     return Moments((weights * mean).sum(axis=0) / total, 1.0 / total + rest)
-
-
-def _stack(error_precision: FloatArray, mean: FloatArray, variance: FloatArray) -> Moments:
-    inverse = 1.0 / np.sqrt(np.maximum(variance, 1e-12))
-    weights = inverse * (error_precision @ inverse)
-    total = weights.sum(axis=0)
-    return Moments((weights * mean).sum(axis=0) / total, 1.0 / total)
 
 
 def calibrate(
@@ -115,8 +82,8 @@ def calibrate(
 
     Parameters
     ----------
-    kind : {"auto", "calibrated", "stacked", "report"}
-        "auto" takes that of calibrated and stacked which has the lower CRPS.
+    kind : {"calibrated", "report"}
+        With one secondary the pair model is the full model, and both are the same.
     law : Marginal
         Law of the primary, bound to the rows of its observations if it varies.
     values : ndarray (n,)
@@ -129,34 +96,14 @@ def calibrate(
     secondaries = len(mean) - 1
     observed = law.to_normal(values)
     ones = np.ones(secondaries)
-    precision = _error_precision((observed - mean) / np.sqrt(variance))
-    rules = {"report": Combination("report", ones, precision, {}, {})}
+    rules = {"report": Combination("report", ones, {}, {})}
     if secondaries > 1:
         beta = _calibrated_weights(observed, mean, variance, rest)
-        rules["calibrated"] = Combination("calibrated", beta, precision, {}, {})
-        rules["stacked"] = Combination("stacked", beta, precision, {}, {})
+        rules["calibrated"] = Combination("calibrated", beta, {}, {})
     combined = {name: combine(rule, mean, variance, rest) for name, rule in rules.items()}
     log_scores = {name: _log_score(observed, m) for name, m in combined.items()}
-    ranked = {name: float(scores(m, law, values).crps.mean()) for name, m in combined.items()}
-    if secondaries <= 1:
-        chosen = "report"  # one secondary: the pair model is the full model, there is no choice
-    elif kind == "auto":
-        chosen = min(("calibrated", "stacked"), key=lambda name: ranked[name])
-    else:
-        chosen = kind
-    rule = rules[chosen]
-    return Combination(rule.kind, rule.beta, rule.error_precision, log_scores, ranked)
-
-
-def _error_precision(errors: FloatArray) -> FloatArray:
-    """Return the inverse second moments (t, t) of standardised errors (t, n), shrunk."""
-    t, n = errors.shape
-    moments = errors @ errors.T / n
-    moments = moments * (1.0 - _SHRINKAGE * (1.0 - np.eye(t)))
-    # Moments learnt from n errors flatter the combination: the first factor makes up for weights
-    # that fit them, the second for the mean over sites that these weights will not see.
-    flattery = n / (n - t + 1) * (n - 1) / (n - t) if n > t + 1 else 1.0
-    return np.asarray(np.linalg.inv(moments), np.float64) / flattery
+    crps = {name: float(scores(m, law, values).crps.mean()) for name, m in combined.items()}
+    return replace(rules.get(kind, rules["report"]), log_scores=log_scores, crps=crps)
 
 
 def _log_score(observed: FloatArray, moments: Moments) -> float:

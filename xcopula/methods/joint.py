@@ -54,7 +54,7 @@ class Origin(NamedTuple):
 def is_joint(conditioned: Conditioned, tasks: int) -> bool:
     """Tell whether predictions come from one Gaussian model of all tasks, of so many."""
     if isinstance(conditioned, Combined):
-        return len(conditioned.models) == tasks <= 2 and conditioned.rule.kind != "stacked"
+        return len(conditioned.models) == tasks <= 2
     return isinstance(conditioned, Gaussian) and conditioned.sample.tasks == tasks
 
 

@@ -52,10 +52,10 @@ class Transductive(Method):
 
     Parameters
     ----------
-    weights : {"auto", "calibrated", "stacked", "report"}
+    weights : {"calibrated", "report"}
         How sub-models are combined. "report" adds up the information of each secondary as if they
-        had nothing in common; "calibrated" weights and "stacked" predictions correct for what they
-        have, learnt by leave-one-out; "auto" takes the better of these two.
+        had nothing in common; "calibrated" weights of the best leave-one-out log score correct for
+        what they have.
     anchors : "auto", Dataset, None or "block"
         Query points that every cell shares: sites of secondaries without the primary, given
         points, or none. "block" takes each chunk of the target as its own query set, as in the
@@ -65,11 +65,11 @@ class Transductive(Method):
 
     Examples
     --------
-    >>> Transductive(weights="stacked", anchors=None)
-    Transductive(weights='stacked', anchors=None, polish=True)
+    >>> Transductive(weights="report", anchors=None)
+    Transductive(weights='report', anchors=None, polish=True)
     """
 
-    weights: str = "auto"
+    weights: str = "calibrated"
     anchors: Any = "auto"
     polish: bool = True
 
@@ -171,7 +171,7 @@ class Transductive(Method):
             np.stack([e.variance for e in learnt]),
             untold(left, float(nugget[0, 0])),
         )
-        several = len(models) > 2 and rule.kind != "stacked"
+        several = len(models) > 2
         return Combined(
             sample=sample,
             models=models,
@@ -243,7 +243,7 @@ class Combined:
         """Return the latent mean of a task at targets; weights need variances, a pair none."""
         if task:
             return self.models[task].mean(targets, task=1, nugget=nugget)
-        if len(self.models) > 2 or self.rule.kind == "stacked":
+        if len(self.models) > 2:
             return self.moments(targets, nugget=nugget).mean
         return self.models[-1].mean(targets, nugget=nugget)
 

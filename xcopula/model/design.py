@@ -198,8 +198,8 @@ def _find_candidates(
     candidates = from_table(candidates)
     if not isinstance(candidates, xr.Dataset | xr.DataArray):
         raise TypeError(
-            f"`candidates` must be a Dataset or DataArray, found {shown(candidates)}. Give it the "
-            f"coordinates {list(model.coordinates.names)}."
+            f"`candidates` must be a Dataset, DataArray or DataFrame, found {shown(candidates)}. "
+            f"Give it the coordinates {list(model.coordinates.names)}."
         )
     model.coordinates.check_projection(find_projection(candidates), "`candidates`")
     # What will be measured needs no law yet: fields that it varies with may be missing.

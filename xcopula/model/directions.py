@@ -12,7 +12,7 @@ from xcopula.labels.coordinates import CoordinateSystem, Globe
 from xcopula.labels.coordinates.units import is_length
 from xcopula.process import Process
 
-__all__ = ["Directions", "find_directions", "with_units"]
+__all__ = ["Directions", "find_directions", "short", "with_units"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -85,7 +85,13 @@ class Directions:
 
 def with_units(lengths: Iterable[float], units: str) -> str:
     """Return lengths, one for each structure, with their units."""
-    return f"{', '.join(f'{v:.3g}' for v in lengths)} {units}".rstrip()
+    return f"{', '.join(map(short, lengths))} {units}".rstrip()
+
+
+def short(number: float) -> str:
+    """Return a number with three digits, without an exponent up to a million: 2,120."""
+    text = f"{number:.3g}"
+    return f"{float(text):,.0f}" if 1e3 <= abs(float(text)) < 1e6 else text
 
 
 def find_directions(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from xcopula.arguments import check_methods
 from xcopula.jit.compiler import compilations
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable
@@ -23,6 +24,7 @@ __all__ = ["LazyModel"]
 _FIELDS = frozenset(field.name for field in fields(CopulaModel))
 
 
+@check_methods
 @dataclass(frozen=True, repr=False, eq=False)
 class LazyModel(Predicting):
     """The graph of a fit; see ``compute=False`` of :func:`xcopula.fit`.
@@ -95,7 +97,7 @@ class LazyModel(Predicting):
         return to_node(self.node)
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and name in {*vars(CopulaModel), *_FIELDS}:
+        if not name.startswith("_") and (name in _FIELDS or hasattr(CopulaModel, name)):
             raise AttributeError(
                 f"A LazyModel has no {name!r}: nothing has been fitted. Run the fit first, "
                 f"`model = model.compute()`."
@@ -103,7 +105,6 @@ class LazyModel(Predicting):
         raise AttributeError(f"'LazyModel' object has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        return (
-            f"<xcopula.LazyModel of {self.tasks[0]!r} with {list(self.tasks[1:])}: "
-            f"{len(dict(self.node.dask))} tasks, not computed>"
-        )
+        others = f" with {list(self.tasks[1:])}" if len(self.tasks) > 1 else ""
+        count = len(dict(self.node.dask))
+        return f"<xcopula.LazyModel of {self.tasks[0]!r}{others}: {count} tasks, not computed>"

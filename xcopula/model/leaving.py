@@ -89,16 +89,21 @@ def _without(
 
 def _notes(model: CopulaModel, task: int) -> dict[str, str]:
     """Say where leaving one out flatters: few sites, and several times at a place."""
-    observations = model.observations
-    rows = observations.positions[observations.sample.task(task)]
-    still = [k for k, axis in enumerate(observations.coordinates.axes) if not axis.epoch]
-    places = len(np.unique(rows[:, still], axis=0)) if still else len(rows)
+    places = _count_places(model, task)
     notes = []
     if places < _FEW_SITES:
         notes.append(_FEW.format(sites=places))
-    if places < len(rows):
+    if places < model.observations.sample.sizes[task]:
         notes.append(_STATIONS)
     return {"note": " ".join(notes)} if notes else {}
+
+
+def _count_places(model: CopulaModel, task: int) -> int:
+    """Return at how many places a variable is known, whatever the time."""
+    observations = model.observations
+    rows = observations.positions[observations.sample.task(task)]
+    still = [k for k, axis in enumerate(observations.coordinates.axes) if not axis.epoch]
+    return len(np.unique(rows[:, still], axis=0)) if still else len(rows)
 
 
 class LeftOutScore(NamedTuple):
@@ -113,11 +118,17 @@ class LeftOutScore(NamedTuple):
         secondaries, or the method has no model of the primary alone.
     pays : bool
         Whether secondaries lower the score by more than chance.
+    size : int
+        Number of values that were predicted.
+    stations : bool
+        Whether other times of the same place were kept.
     """
 
     crps: float
     alone: float | None
     pays: bool
+    size: int
+    stations: bool
 
 
 def compare_alone(model: CopulaModel) -> LeftOutScore:
@@ -125,15 +136,17 @@ def compare_alone(model: CopulaModel) -> LeftOutScore:
     sample = model.observations.sample
     size = sample.sizes[0]
     rows = np.linspace(0, size, min(size, _MOST_SCORED), endpoint=False).astype(np.int64)
+    stations = _count_places(model, 0) < size
     with_all = _crps(model, model.conditioned, rows)
     if sample.tasks == 1 or not isinstance(model.method, Full | Transductive):
-        return LeftOutScore(float(with_all.mean()), None, True)
+        return LeftOutScore(float(with_all.mean()), None, True, rows.size, stations)
     process, index = model.process.with_tasks((0,))
     origin = Origin(process, model.theta[index], sample.select([0]), model.solver)
     gain = _crps(model, origin.condition(), rows) - with_all
     error = float(gain.std() / np.sqrt(gain.size))
     alone = float((with_all + gain).mean())
-    return LeftOutScore(float(with_all.mean()), alone, float(gain.mean()) > _ERRORS * error)
+    pays = float(gain.mean()) > _ERRORS * error
+    return LeftOutScore(float(with_all.mean()), alone, pays, rows.size, stations)
 
 
 def _crps(model: CopulaModel, conditioned: Conditioned, rows: IntArray) -> npt.NDArray[np.float64]:

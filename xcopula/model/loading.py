@@ -10,16 +10,18 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from xcopula.arguments import check_options
 from xcopula.errors import ModelFormatError
 from xcopula.model.reading import from_tree
 from xcopula.model.record import CopulaModel
-from xcopula.storage import is_zarr, require_zarr
+from xcopula.storage import NETCDF_LOCK, is_zarr, require_zarr
 from xcopula.warn import shown
 
 __all__ = ["load"]
@@ -33,6 +35,7 @@ _COMPRESSORS = ("blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd")
 _KINDS = "biufU"
 
 
+@check_options
 def load(
     path: str | os.PathLike[str],
     *,
@@ -83,12 +86,15 @@ def load(
     }
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist.")
+    if not (path.is_file() or path.is_dir()):  # to open a pipe may take for ever
+        raise ModelFormatError(f"{path} must be a file or a Zarr store, found a device or a pipe.")
     if is_zarr(path):
         require_zarr()
     try:
-        _check_sizes(path)
-        with _opened(path) as tree:
-            return from_tree(tree, own)
+        with nullcontext() if is_zarr(path) else NETCDF_LOCK:
+            _check_sizes(path)
+            with _opened(path) as tree:
+                return from_tree(tree, own)
     except ModelFormatError as error:
         raise ModelFormatError(f"{path} cannot be read. {error}") from error.__cause__
     except Exception as error:  # whatever is wrong with a file, it ends here
@@ -171,6 +177,8 @@ def _zarr_arrays(path: Path) -> tuple[Declared, int]:
         here = Path(folder)
         if any((here / name).is_symlink() for name in (*names, *files)):
             raise ModelFormatError("A symbolic link is in it.")
+        if not all((here / name).is_file() for name in files):
+            raise ModelFormatError("A device or a pipe is in it.")
         if "zarr.json" in files:
             raise ModelFormatError("It has Zarr format 3; a model has format 2.")
         size += sum((here / name).stat().st_size for name in files)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
+from xcopula.arguments import check_methods
 from xcopula.model.design import design
 from xcopula.model.worth import worth
 from xcopula.prediction.layout import Target
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Planning"]
 
 
+@check_methods
 class Planning:
     """What a fitted model says about measurements that are not made yet, or could be spared."""
 
@@ -42,12 +44,12 @@ class Planning:
 
         Parameters
         ----------
-        candidates : Dataset or DataArray
+        candidates : Dataset, DataArray or DataFrame
             Where something could be measured: the model's coordinates, as on a target of
             :meth:`predict`. Fields of laws are not needed.
         k : int
             How many sites to choose.
-        target : Dataset or DataArray, optional
+        target : Dataset, DataArray or DataFrame, optional
             The map that is to become better, as in :meth:`predict`. The candidates by default.
         variable : str, optional
             The variable that is mapped; the primary by default.
@@ -127,7 +129,7 @@ class Planning:
 
         Parameters
         ----------
-        target : Dataset or DataArray
+        target : Dataset, DataArray or DataFrame
             The map, as in :meth:`predict`.
         variable : str, optional
             The variable that is mapped; the primary by default.

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arguments import check_methods
 from xcopula.labels.buffer import Buffer
 from xcopula.labels.censoring import Censored
 from xcopula.labels.coordinates import CoordinateSystem
@@ -45,6 +46,7 @@ __all__ = ["CopulaModel", "to_node"]
 FloatArray = npt.NDArray[np.float64]
 
 
+@check_methods
 @dataclass(frozen=True, repr=False, eq=False)
 class CopulaModel(Predicting, Planning):
     """A fitted multi-task Gaussian copula process; see :func:`xcopula.fit`.
@@ -168,8 +170,8 @@ class CopulaModel(Predicting, Planning):
         # Dask takes the str() of what this returns, which rounds and abridges arrays.
         from dask.base import normalize_token
 
-        fitted = (self.method, self.solver, self.process, self.theta, self.uncertainty)
-        token: tuple[Any, ...] = normalize_token((*fitted, self.observations))
+        fitted = (self.method, self.solver, self.process, self.theta, self.prepared)
+        token: tuple[Any, ...] = normalize_token((*fitted, self.uncertainty, self.observations))
         return token
 
     def objective(self, theta: npt.ArrayLike, *, prior: bool = False) -> tuple[float, FloatArray]:
@@ -232,7 +234,7 @@ class CopulaModel(Predicting, Planning):
 
         Parameters
         ----------
-        new : Dataset or mapping of str to DataArray
+        new : Dataset, mapping of str to DataArray, or DataFrame
             Values of any of the model's variables, with their coordinates, found by CF role or
             name, and the fields that their laws vary with. NaN marks what was not observed.
         replace : bool
@@ -367,10 +369,11 @@ class CopulaModel(Predicting, Planning):
         return selection_table(self.alternatives) if self.alternatives else None
 
     def __repr__(self) -> str:
-        return f"<xcopula.CopulaModel>\n{self.summary()}"
+        return f"<xcopula.CopulaModel>\n{summarise(self, scores=False)}"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>{self.parameters._repr_html_()}"
+        text = html.escape(summarise(self, scores=False))
+        return f"<pre>{text}</pre>{self.parameters._repr_html_()}"
 
 
 def to_node(model: Any) -> Any:

@@ -8,26 +8,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
+from scipy.special import ndtri
 
 from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
 from xcopula.marginals import Marginal
-from xcopula.model.directions import find_directions, with_units
+from xcopula.model.directions import find_directions, short, with_units
 from xcopula.model.leaving import compare_alone
 from xcopula.solvers import MOST_EXACT, Sequential
 
 if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
-__all__ = ["aligned", "summarise"]
+__all__ = ["aligned", "likelihood_of", "summarise"]
 
 _MOST_LISTED = 5
+# Of values that are nearly all positive at most this share is negative, as below a low quantile.
+_FEW_NEGATIVE = _LOW = 0.05
 # Columns of a terminal, with some to spare.
 _WIDTH = 88
 
 
-def summarise(model: CopulaModel) -> str:
-    """Describe a model: its data, what it predicts, its parameters, how it was fitted."""
+def summarise(model: CopulaModel, *, scores: bool = True) -> str:
+    """Describe a model: its data, what it predicts, its parameters, how it was fitted.
+
+    Scores need the model conditioned on its data, which takes time where these are many.
+    """
     parameters = model.parameters
     lines = [
         f"Multi-task Gaussian copula process of {model.tasks[0]!r}"
@@ -40,25 +46,31 @@ def summarise(model: CopulaModel) -> str:
         *_since(model),
         *_intervals(model),
         *_replicates(model),
-        *_left_out(model),
+        *(_left_out(model) if scores else ()),
         "",
         *_marginals(model),
         *_zeros(model),
+        *_below_zero(model),
         "",
         *_covariances(model, parameters),
         *_correlations(model, parameters),
         "",
         f"  method {model.method.name!r}{_solver(model)}, {_structure(model)}",
         *_which_method(model),
-        f"  {model.method.likelihood}{' of the fit' if model.since else ''} "
+        f"  {likelihood_of(model)}{' of the fit' if model.since else ''} "
         f"{model.log_likelihood:.2f} "
         f"with {model.theta.size} parameters, "
         + ("converged" if model.converged else f"NOT converged ({model.message})")
         + f" after {model.evaluations} evaluations",
-        *(f"  {remark}" for remark in model.conditioned.describe()),
+        *(f"  {remark}" for remark in (model.conditioned.describe() if scores else ())),
         f"  {model.uncertainty.describe(model.tasks[0])}",
     ]
     return "\n".join(part for line in lines for part in _wrapped(line))
+
+
+def likelihood_of(model: CopulaModel) -> str:
+    """Name what was maximised: of one variable every method has the likelihood itself."""
+    return model.method.likelihood if len(model.tasks) > 1 else "log-likelihood"
 
 
 def _structure(model: CopulaModel) -> str:
@@ -92,14 +104,18 @@ def _left_out(model: CopulaModel) -> list[str]:
     primary, units = model.tasks[0], model.variables[0].attrs.get("units", "")
     units = f" {units}" if units else ""
     score = compare_alone(model)
-    line = f"  {primary}, each value left out: CRPS {score.crps:.3g}{units}"
+    size = model.observations.sample.sizes[0]
+    which = "each value" if score.size == size else f"each of {score.size:,} of {size:,} values"
+    kept = ", other times too" if score.stations else ""
+    how = f"    {which} predicted from all others{kept}; parameters not refitted"
+    line = f"  {primary}, leave-one-out: CRPS {short(score.crps)}{units}"
     if score.alone is None:
-        return [line]
+        return [line, how]
     percent = 100.0 * (score.crps / score.alone - 1.0)
-    line += f", without secondaries {score.alone:.3g}"
+    line += f", without secondaries {short(score.alone)}"
     if score.pays:
-        return [f"{line} ({percent:+.2g} % by them)"]
-    return [line, f"  the secondaries do not pay: fit {primary!r} alone, or choose others"]
+        return [f"{line} ({percent:+.2g} % by them)", how]
+    return [line, how, f"  the secondaries do not pay: fit {primary!r} alone, or choose others"]
 
 
 def _marginals(model: CopulaModel) -> list[str]:
@@ -168,6 +184,25 @@ def _zeros(model: CopulaModel) -> list[str]:
             count = f"{(values == law.atom).sum():,} of {values.size:,} values"
             lines.append(
                 f"  {name} is {law.atom:g} in {count}: at or below it, of a marginal that goes on"
+            )
+    return lines
+
+
+def _below_zero(model: CopulaModel) -> list[str]:
+    """Point to `support` where values are nearly all positive and low quantiles are not."""
+    lines, sample = [], model.observations.sample
+    for i, (variable, law) in enumerate(zip(model.variables, model.marginals, strict=True)):
+        values = sample.values[sample.task(i)]
+        negative = int((values < 0.0).sum())
+        if variable.fields or law.support[0] >= 0.0 or negative > _FEW_NEGATIVE * values.size:
+            continue
+        low = law.from_normal(ndtri(_LOW)).item()
+        if low < 0.0:
+            first = "set negative values to 0 and " if negative else ""
+            lines.append(
+                f"  {variable.name} is negative in {negative:,} of {values.size:,} values, but its "
+                f"{100.0 * _LOW:.0f} % quantile is {low:.3g}: if it cannot be, {first}pass "
+                f"`support={{{variable.name!r}: (0, None)}}`"
             )
     return lines
 

@@ -22,6 +22,7 @@ from xcopula.labels.rows import Rows
 from xcopula.marginals import Marginal
 from xcopula.methods import Method
 from xcopula.model.notation import Arrays, Place, checksum, dumps, note, safe_names
+from xcopula.model.summary import likelihood_of
 from xcopula.state import take_apart
 from xcopula.warn import warn_user
 
@@ -124,7 +125,7 @@ def _about(model: CopulaModel) -> dict[str, Any]:
         "solver": model.solver.name,
         "coupling": covariance.coupling,
         "noise": covariance.noise,
-        "likelihood": model.method.likelihood,
+        "likelihood": likelihood_of(model),
     }
 
 

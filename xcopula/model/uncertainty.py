@@ -96,10 +96,12 @@ class Uncertainty:
         """Return a line for the model's summary."""
         if self.kind == "plugin":
             return "errors: normal, parameters taken for certain"
-        values = f"{self.values[0]:,.1f}".removesuffix(".0")
+        content = self.values[0]
+        values = f"{content:,.1f}".removesuffix(".0")
+        values += " values" if content % 1.0 == 0.0 else " effective values"
         return (
             f"errors: normal, latent deviation times {self.factor(0):.3g} "
-            f"({values} values, {self.parameters[0]:.3g} effective parameters of {primary})"
+            f"({values}, {self.parameters[0]:.3g} effective parameters of {primary})"
         )
 
 

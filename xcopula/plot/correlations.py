@@ -88,7 +88,9 @@ def _distance_label(found: Correlogram) -> str:
     name = _AGAINST.get(found.group, f"distance in {found.group}")
     if found.ard:
         one = ", ".join(f"{scale:.3g} of {axis}" for axis, scale in found.ard.items())
-        return f"{name} (1 is {one})"
-    if found.directions:
-        return f"{name} (1 is {found.directions})"
-    return with_units(name, found.units)
+    elif found.directions:
+        one = found.directions
+    else:
+        return with_units(name, found.units)
+    # Lines end at commas.
+    return f"{name} (1 is {one})".replace(" ", "\u00a0").replace(",\u00a0", ", ")

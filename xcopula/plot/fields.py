@@ -33,6 +33,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 _DOT = 15.0  # area of a dot in square points
 _SHARE = 0.1  # of the panel that dots may cover
+_LARGEST_RATIO = 100.0  # of the limits of a linear scale of colours
+_STRIP = 0.1  # one side over the other, where distances are no longer equal on both axes
 _PANEL = 55e3  # area of a panel in square points, more or less
 
 
@@ -42,6 +44,21 @@ class Limits(NamedTuple):
     low: float
     high: float
     extend: Literal["both", "min", "max", "neither"]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether colours are spread evenly over ratios: most would be the same otherwise."""
+        return self.low > 0.0 and self.high > _LARGEST_RATIO * self.low
+
+    def norm(self) -> Any:
+        """Return the scale of matplotlib; what lies below it has the colour of its lower end."""
+        from matplotlib.colors import LogNorm, Normalize
+
+        return (LogNorm if self.logarithmic else Normalize)(self.low, self.high)
+
+    def shown(self, values: FloatArray) -> FloatArray:
+        """Return values without those that have no logarithm, where it is needed."""
+        return np.maximum(values, self.low) if self.logarithmic else values
 
 
 class Dots(NamedTuple):
@@ -138,15 +155,16 @@ def draw_field(
     x, y = place.x.values, place.y.values
     artist: Any
     if place.kind == "map":
-        shown_cells = values.transpose(*place.dims).values
+        shown_cells = limits.shown(values.transpose(*place.dims).values)
         artist = ax.pcolormesh(x, y, shown_cells, shading="nearest", rasterized=True)
     else:
         known = np.isfinite(values.values)
         size = 2.0 * _dot_size(int(known.sum()))
         artist = ax.scatter(x[known], y[known], s=size, lw=_ring(size), ec=INK)
-        artist.set_array(values.values[known])
-    artist.set(cmap=cmap, clim=(limits.low, limits.high))
-    ax.set_aspect(place.aspect)
+        artist.set_array(limits.shown(values.values[known]))
+    artist.set(cmap=cmap, norm=limits.norm())
+    # Of a strip nothing could be seen across.
+    ax.set_aspect(place.aspect if _STRIP < place.ratio < 1.0 / _STRIP else "auto")
     ax.use_sticky_edges = False
     ax.margins(0.03 if place.kind == "map" else 0.06)
     assumed = "degrees" if place.geographic else ""
@@ -156,11 +174,11 @@ def draw_field(
     return artist
 
 
-def draw_dots(ax: Axes, dots: Dots, artist: Any) -> None:
+def draw_dots(ax: Axes, dots: Dots, limits: Limits, artist: Any) -> None:
     """Draw observations in the colours of an artist; many of them are small, and have no ring."""
     size = _dot_size(dots.values.size)
     points = ax.scatter(dots.x, dots.y, s=size, ec="white", lw=_ring(size))
-    points.set(array=dots.values, cmap=artist.get_cmap(), clim=artist.get_clim())
+    points.set(array=limits.shown(dots.values), cmap=artist.get_cmap(), norm=artist.norm)
 
 
 def _dot_size(count: int) -> float:

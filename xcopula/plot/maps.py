@@ -32,7 +32,7 @@ from xcopula.plot.panels import (
     tidy,
     with_units,
 )
-from xcopula.plot.places import Place, find_place, slice_of
+from xcopula.plot.places import Place, find_place, slice_of, squeezed
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["field_maps", "prediction_map"]
 
 _WIDTH = 4.6  # of a panel with its colour bar, in inches
+_WIDE = 0.35  # height over width of a map that takes all of it
 
 
 def prediction_map(
@@ -92,8 +93,11 @@ def prediction_map(
     """
     array = _find_variable(prediction, variable)
     check_coast(coastlines)
-    place = find_place(array, ignore=("quantile",))
     _check_mask(mask, array)
+    array = squeezed(array, ignore=("quantile",))
+    if mask is not None:
+        mask = mask.squeeze([dim for dim in mask.dims if dim not in array.dims], drop=True)
+    place = find_place(array, ignore=("quantile",))
     array = array.transpose("quantile", *place.dims).compute()
     median, band, level = _median_and_band(array)
     if mask is not None:
@@ -116,7 +120,7 @@ def prediction_map(
         artist = draw_field(each, place, shade.values, shade.limits, shade.cmap, coastlines)
         each.label_outer()
         if shade.values is median and dots.values.size:
-            draw_dots(each, dots, artist)
+            draw_dots(each, dots, shade.limits, artist)
         add_bar(artist, [each], shade.limits.extend, shade.label or name)
     entitle(axes[0], _dated(f"{name}: median", array))
     entitle(axes[1], f"Width of the {100 * level:.3g} % band")
@@ -164,13 +168,17 @@ def field_maps(
         Where to draw, one for each field; a new figure otherwise.
     """
     check_coast(coastlines)
+    fields = [squeezed(field) for field in fields]
     place = find_place(fields[0])
     arrays = [f.transpose(*place.dims).compute() for f in fields]
     if limits is None:
         values = np.concatenate([a.values.ravel() for a in arrays])
         limits = colour_limits(values, np.empty(0))
-    cells = [divmod(k, 3) for k in range(len(arrays))]
-    figure, panels = lay_out(axes, cells, _WIDTH - 0.5 * (len(arrays) > 1), _height(place))
+    columns, width, height = _panel_size(place)
+    if columns > 1:  # they share a colour bar
+        columns, width = 3, width - 0.5 * (len(arrays) > 1)
+    cells = [divmod(k, columns) for k in range(len(arrays))]
+    figure, panels = lay_out(axes, cells, width, height)
     artist = None
     for k, (ax, array, title) in enumerate(zip(panels, arrays, titles, strict=True)):
         if place.kind == "line":
@@ -179,7 +187,7 @@ def field_maps(
             artist = draw_field(ax, place, array, limits, cmap, coastlines)
             ax.label_outer()
             if dots:
-                draw_dots(ax, dots[k], artist)
+                draw_dots(ax, dots[k], limits, artist)
         entitle(ax, _dated(title, array))
     if artist is not None:
         add_bar(artist, panels, limits.extend, label)
@@ -191,18 +199,24 @@ def _dated(title: str, array: xr.DataArray) -> str:
     return f"{title}, {when}" if when else title
 
 
-def _height(place: Place) -> float:
-    """Return the height in inches of a panel of the shape of a map."""
+def _panel_size(place: Place) -> tuple[int, float, float]:
+    """Return how many panels stand side by side, and the width and height of one in inches.
+
+    Wide maps stand one below the other.
+    """
     if place.kind == "line":
-        return 3.2
-    return float(np.clip((_WIDTH - 1.3) * place.ratio + 0.8, 2.2, 8.0))
+        return 2, _WIDTH, 3.2
+    columns, width = (1, 2 * _WIDTH) if place.ratio < _WIDE else (2, _WIDTH)
+    return columns, width, float(np.clip((width - 1.3) * place.ratio + 0.8, 1.7, 8.0))
 
 
 def _two_panels(ax: Any, place: Place) -> tuple[Figure, Sequence[Axes]]:
     """Return the figure and the two axes of a map, of the shape of the grid if they are new."""
     if ax is None:
-        figure = new_figure(2 * _WIDTH, _height(place))
-        ax = list(figure.subplots(1, 2, sharex=True, sharey=True))
+        columns, width, height = _panel_size(place)
+        rows = 2 // columns
+        figure = new_figure(columns * width, rows * height)
+        ax = list(np.ravel(figure.subplots(rows, columns, sharex=True, sharey=True)))
     elif not hasattr(ax, "__len__") or len(ax) != 2:
         found = len(ax) if hasattr(ax, "__len__") else shown(ax)
         raise ValueError(

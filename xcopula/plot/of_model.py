@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from xcopula.arguments import check_integer
+from xcopula.arguments import check_integer, check_methods
 from xcopula.labels.buffer import Buffer
 from xcopula.model import CopulaModel
 from xcopula.model.leaving import predict_left_out
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ModelPlots"]
 
 
+@check_methods
 @dataclass(frozen=True)
 class ModelPlots:
     """Pictures that show whether a model describes its data.

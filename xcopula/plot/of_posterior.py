@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from xcopula.arguments import check_methods
 from xcopula.plot.fields import Limits, colour_limits
 from xcopula.plot.maps import field_maps, prediction_map
 from xcopula.plot.panels import VALUE
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["PosteriorPlots"]
 
 
+@check_methods
 @dataclass(frozen=True)
 class PosteriorPlots:
     """Pictures of what a model knows on a target.

@@ -55,11 +55,13 @@ VALUE, WIDTH, PROBABILITY = "viridis", "magma", "YlGnBu"
 
 Cell = tuple[int, int]
 
+_POWER = re.compile(r"(?<=[\w)])(?:\*\*|\^)([-+]?\d+(?:\.\d+)?)\b|(?<=[A-Za-z])(-?\d+)\b")
+
 
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of some inches."""
     try:
-        from matplotlib.figure import Figure
+        from xcopula.plot.figure import Figure
     except ImportError as error:
         raise ImportError(
             "xcopula.plot needs matplotlib, which is not installed. "
@@ -123,15 +125,20 @@ def tidy(ax: Axes) -> None:
 
 def label_axes(ax: Axes, x: str, y: str) -> None:
     """Name both axes."""
-    ax.set_xlabel(x, fontsize=LABEL, color=INK)
+    ax.set_xlabel(_in_lines(ax, x, LABEL), fontsize=LABEL, color=INK)
     ax.set_ylabel(y, fontsize=LABEL, color=INK)
 
 
 def entitle(ax: Axes, text: str) -> None:
-    """Write a title at the left of a panel, in several lines if it is longer than the panel."""
+    """Write a title at the left of a panel."""
+    ax.set_title(_in_lines(ax, text, TITLE), fontsize=TITLE, color=INK, loc="left")
+
+
+def _in_lines(ax: Axes, text: str, size: float) -> str:
+    """Return a text in several lines if it is longer than the panel is wide."""
     inches = ax.get_window_extent().width / ax.figure.dpi
-    letters = max(int(inches * 72.0 / (0.47 * TITLE)), 20)
-    ax.set_title(textwrap.fill(text, letters), fontsize=TITLE, color=INK, loc="left")
+    letters = max(int(inches * 72.0 / (0.47 * size)), 20)
+    return textwrap.fill(text, letters, break_long_words=False, break_on_hyphens=False)
 
 
 def add_legend(ax: Axes, loc: str) -> None:
@@ -172,26 +179,30 @@ def add_note(ax: Axes, text: str, loc: str = "lower right") -> None:
 
 def add_bar(artist: Any, axes: Sequence[Axes], extend: str, label: str) -> None:
     """Draw the colour bar of an artist beside its panel, or beside several."""
-    bar = axes[0].figure.colorbar(artist, ax=axes, extend=extend, shrink=0.8, aspect=30, pad=0.02)
+    figure, boxes = axes[0].figure, [ax.get_window_extent() for ax in axes]
+    inches = (max(box.y1 for box in boxes) - min(box.y0 for box in boxes)) / figure.dpi
+    shrink, aspect = (0.8, 30) if inches > 2.0 else (1.0, 10)
+    bar = figure.colorbar(artist, ax=axes, extend=extend, shrink=shrink, aspect=aspect, pad=0.02)
     bar.set_label(label, fontsize=LABEL, color=INK)
     bar.ax.tick_params(labelsize=TICK, colors=INK, length=3, width=0.6)
+    bar.ax.tick_params(which="minor", length=1.5, width=0.4)
     bar.outline.set_visible(False)
 
 
 def name_of(array: xr.DataArray) -> str:
-    """Return the long name of a variable, or its name, with a capital."""
-    text = str(array.attrs.get("long_name", array.name or ""))
-    return text[:1].upper() + text[1:]
+    """Return the long name of a variable with a capital, or its name as it is."""
+    text = str(array.attrs.get("long_name", ""))
+    return text[:1].upper() + text[1:] or str(array.name or "")
 
 
 def shown_units(units: object) -> str:
-    """Return units for the eye: ``mg kg-1`` as mg kg with a raised -1, degrees as a circle."""
+    """Return units for the eye: the -1 of ``m s-1`` and ``m s**-1`` raised, degrees as a circle."""
     text = str(units)
     if re.fullmatch(r"deg(ree)?s?[_ ]?(c|celsius)", text.lower()):
         return "°C"
     if text.startswith("degree"):
         return "°"
-    return "" if text == "1" else re.sub(r"(?<=[A-Za-z])(-?\d+)\b", r"$^{\1}$", text)
+    return "" if text == "1" else _POWER.sub(lambda m: f"$^{{{m[1] or m[2]}}}$", text)
 
 
 def amount(number: float, units: object) -> str:

@@ -15,7 +15,7 @@ from xcopula.labels.coordinates.roles import Roles, guessed_roles
 from xcopula.labels.coordinates.times import is_time
 from xcopula.plot.panels import amount, name_of
 
-__all__ = ["Place", "check_numbers", "find_place", "slice_of"]
+__all__ = ["Place", "check_numbers", "find_place", "slice_of", "squeezed"]
 
 Kind: TypeAlias = Literal["map", "points", "line"]
 
@@ -84,9 +84,30 @@ def find_place(array: xr.DataArray, *, ignore: tuple[str, ...] = ()) -> Place:
     else:
         raise ValueError(
             f"A picture needs one or two dims beside {list(ignore) or 'none'}, found "
-            f"{list(array.dims)}. Select one entry along the rest, e.g. `prediction.isel(time=0)`."
+            f"{list(array.dims)}. {_select((_others(array, dims, roles) or dims)[0])}"
         )
     return found
+
+
+def squeezed(array: xr.DataArray, *, ignore: tuple[str, ...] = ()) -> xr.DataArray:
+    """Return the array without dims of one entry, such as a date, but for those of a map."""
+    dims = [dim for dim in array.dims if dim not in ignore]
+    others = _others(array, dims, guessed_roles(coordinates_of(array)))
+    single = [dim for dim in others if array.sizes[dim] == 1]
+    return array.squeeze(single[: len(dims) - 1])
+
+
+def _others(array: xr.DataArray, dims: list[Hashable], roles: Roles) -> list[Hashable]:
+    """Return the dims along which a picture has no axis, where horizontal coordinates say so."""
+    pair = _pair(array, roles)
+    return [d for d in dims if pair is None or d not in (*pair[0].dims, *pair[1].dims)]
+
+
+def _select(dim: Hashable) -> str:
+    return (
+        f"Select one entry along {dim!r}: `sel={{{dim!r}: ...}}` for a posterior, `isel({dim}=0)` "
+        "for a Dataset, --select on the command line."
+    )
 
 
 def _pair(array: xr.DataArray, roles: Roles) -> tuple[xr.DataArray, xr.DataArray, bool] | None:
@@ -133,8 +154,8 @@ def _map(array: xr.DataArray, dims: list[Hashable], roles: Roles) -> Place:
         if x.dims == y.dims and x.ndim == 1:
             (rest,) = set(dims) - set(x.dims)
             raise ValueError(
-                f"The points along {x.dims[0]!r} have several entries along {rest!r}. Select one, "
-                f"e.g. `prediction.isel({rest}=0)`."
+                f"The points along {x.dims[0]!r} have several entries along {rest!r}. "
+                f"{_select(rest)}"
             )
     vertical, horizontal = dims
     first = array[vertical].attrs if vertical in array.coords else {}

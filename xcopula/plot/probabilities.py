@@ -10,7 +10,7 @@ import xarray as xr
 from xcopula.plot.fields import Limits, find_dots
 from xcopula.plot.maps import field_maps
 from xcopula.plot.panels import PROBABILITY, amount, name_of
-from xcopula.plot.places import find_place
+from xcopula.plot.places import find_place, squeezed
 from xcopula.warn import shown
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def probability_maps(
     sites, coastlines, axes
         As in :meth:`~xcopula.plot.of_posterior.PosteriorPlots.exceedance`.
     """
-    fields = list(found) if "threshold" in found.dims else [found]
+    fields = [squeezed(f) for f in (found if "threshold" in found.dims else [found])]
     units = variable.attrs.get("units", "")
     titles, dots = [], []
     for field in fields:

@@ -18,7 +18,7 @@ import xarray as xr
 from xcopula.arguments import check_integer
 from xcopula.prediction.levels import check_levels
 from xcopula.prediction.sampling import drawn_together
-from xcopula.process.ensemble import count_statistics, summarise
+from xcopula.process.ensemble import count_statistics, draws_needed, summarise
 from xcopula.warn import shown
 
 __all__ = ["Drawn", "Ensemble"]
@@ -141,6 +141,12 @@ class Ensemble:
             title = f"{titles[name]} of {attrs['long_name']}" if "long_name" in attrs else None
             result[name] = array.assign_attrs(
                 attrs | ({"long_name": title} if title else {"long_name": titles[name]})
+            )
+        few = [f"{q:g} ({draws_needed(q)})" for q in self.levels if draws_needed(q) > self.n]
+        if few:
+            result["quantile_error"].attrs["comment"] = (
+                f"{self.n} draws are too few for the error of some quantiles, which is NaN. Draws "
+                f"needed: {', '.join(few)}."
             )
         level = ("quantile", list(self.levels), {"long_name": "quantile level", "units": "1"})
         return xr.Dataset(result, attrs={"realizations": self.n, "seed": self.seed}).assign_coords(

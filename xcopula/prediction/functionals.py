@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from xcopula.arguments import check_methods
 from xcopula.labels.areas import space_dims
 from xcopula.prediction.blocks import Query
 from xcopula.prediction.ensembles import Ensemble
@@ -40,6 +41,7 @@ _NAMED = {
 }
 
 
+@check_methods
 class Functionals:
     """What a posterior answers by draws.
 

@@ -14,7 +14,7 @@ from xcopula.warn import shown, warn_user
 
 __all__ = ["Chunks", "Layout", "Target", "check_layout", "choose_chunks", "own_chunks"]
 
-Chunks = int | str | Mapping[str, Any] | None
+Chunks = int | str | Mapping[Any, Any] | None
 Layout = Mapping[Hashable, tuple[int, ...]]
 Target = xr.Dataset | xr.DataArray
 
@@ -71,7 +71,7 @@ def choose_chunks(
     from dask.array.core import normalize_chunks
 
     if isinstance(chunks, Mapping):
-        wanted = tuple(chunks.get(str(d), own.get(d, -1)) for d in dims)
+        wanted = tuple(chunks.get(d, own.get(d, -1)) for d in dims)
     elif chunks is None:
         wanted = tuple(own.get(d, -1) for d in dims)
     else:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.arguments import check_integer
+from xcopula.arguments import check_integer, check_methods
 from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.prediction.functionals import Functionals
@@ -42,7 +42,8 @@ _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
 _MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean", "frame": "latent mean"}
 
 
-@dataclass(frozen=True, repr=False)
+@check_methods
+@dataclass(frozen=True, repr=False, eq=False)
 class Posterior(Functionals):
     """What a model knows about one variable on a target: a distribution in every cell.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import xarray as xr
 
+from xcopula.arguments import check_methods, check_options
 from xcopula.labels.coordinates import CoordinateSystem, find_projection
 from xcopula.labels.georeference import from_table
 from xcopula.labels.observations import Variable
@@ -36,6 +37,7 @@ __all__ = ["Asked", "Predicting", "posterior", "predict"]
 _OF = ("observation", "signal")
 
 
+@check_methods
 class Predicting:
     """What a fitted model and one that is still a graph have in common: they predict."""
 
@@ -163,6 +165,7 @@ class Predicting:
         return posterior(self, target, variable=variable, variables=variables, **options)
 
 
+@check_options
 def predict(
     model: Predicting,
     target: Target,
@@ -179,7 +182,7 @@ def predict(
     Parameters
     ----------
     model : CopulaModel or LazyModel
-    target : Dataset or DataArray
+    target : Dataset, DataArray or DataFrame
         Has the model's coordinates, found by CF role or by name: dims of a grid, 2-D coordinates
         of a curvilinear grid, coordinates of scattered points, or scalars. If the variable's law
         varies with fields, it has these too. Cells with a NaN coordinate or field become NaN.
@@ -283,8 +286,8 @@ class Asked:
         target = from_table(target)
         if not isinstance(target, xr.Dataset | xr.DataArray):
             raise TypeError(
-                f"The target must be a Dataset or DataArray, found {shown(target)}. Give it the "
-                f"coordinates {list(model.coordinates.names)}."
+                f"The target must be a Dataset, DataArray or DataFrame, found {shown(target)}. "
+                f"Give it the coordinates {list(model.coordinates.names)}."
             )
         self.model, self.target, self.task = model, target, task
         self.nugget = of == "observation"

@@ -6,13 +6,16 @@ draws at the data are made once for all blocks, and blocks of cells are conditio
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from xcopula.prediction.blocks import Query, Tell
 from xcopula.prediction.simulation import realize, simulate
+from xcopula.solvers.threads import in_threads, thread_count
 
 __all__ = ["draw", "drawn_together"]
 
@@ -57,15 +60,26 @@ def draw(
         return _lazy(query, predictor, frame, data, n, seed, start)
     arrays = [np.asarray(a) for a in (*query.arrays, *query.fields)]
     values = np.empty((n, *query.shape))
-    step = drawn_together(math.prod(query.shape), data)
-    for first in range(0, n, step):
-        count = min(step, n - first)
-        drawn = realize(predictor, seed, start + first, count)
-        values[first : first + count] = simulate(
+
+    def fill(part: tuple[int, int]) -> None:
+        first, stop = part
+        drawn = realize(predictor, seed, start + first, stop - first)
+        values[first:stop] = simulate(
             frame, *arrays, predictor=predictor, realizations=drawn, **_options(query)
         )
+
+    for shared in ("prior", "joint"):  # made once, by all threads of BLAS
+        getattr(predictor.process, shared)
+    step = drawn_together(math.prod(query.shape), data)
+    for first in range(0, n, step):
+        stop = min(first + step, n)
+        pieces = min(thread_count(), stop - first)
+        edges = np.linspace(first, stop, pieces + 1).astype(np.int64).tolist()
+        # The products of one realization are too small for threads of BLAS.
+        with threadpool_limits(1, user_api="blas"):
+            in_threads(fill, list(itertools.pairwise(edges)))
         if tell is not None:
-            tell(first + count, n)
+            tell(stop, n)
     return values
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import ndtr
 
-from xcopula.arguments import check_integer
+from xcopula.arguments import check_integer, check_methods
 from xcopula.prediction.ensembles import Ensemble
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.sampling import drawn_together
@@ -32,6 +32,7 @@ _HOW = ("all", "any")
 _DRAWS = 1000
 
 
+@check_methods
 @dataclass(frozen=True, repr=False, eq=False)
 class Posteriors(Mapping[str, Posterior]):
     """What a model knows about several variables on a target.

@@ -84,9 +84,9 @@ def find_cells(
         If the mask is not valid.
     """
     wanted = _mask(target, mask)
-    fields = find_fields(variable.fields, target, coordinates, variable.name)
-    sources = [field.source for field in variable.fields]
     located: Target = locate(target)
+    fields = find_fields(variable.fields, located, coordinates, variable.name)
+    sources = [field.source for field in variable.fields]
     sought = coordinates.search(located, ignore=sources)
     axes = coordinates.read_all(sought)
     needed = {d for a in axes for d in a.dims}
@@ -100,7 +100,7 @@ def find_cells(
     wanted = wanted.expand_dims([d for d in single if d not in wanted.dims])
     pairs = zip(coordinates.axes, sought, strict=True)
     used = {*sources, *(c.name for c in sought)}
-    lacking = check_dates(variable.dates, target, variable.name, used)
+    lacking = check_dates(variable.dates, located, variable.name, used)
     return Cells(
         coordinates=[_ordered(a, dims) for a in axes],
         mask=_ordered(wanted, dims),
@@ -143,6 +143,8 @@ def _kept(
     for axis, found in sought:
         if found.name in kept.coords:
             kept[found.name].attrs = {**axis.attributes(found), **found.attrs}
+        elif found.name in getattr(target, "data_vars", ()) and found.name != variable:
+            kept = kept.assign_coords({found.name: found.variable})  # a column of a table
     return kept
 
 

@@ -8,10 +8,12 @@ standard errors, without an estimate of the density.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["count_statistics", "quantile_of_present", "summarise"]
+__all__ = ["count_statistics", "draws_needed", "quantile_of_present", "summarise"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,13 +50,33 @@ def summarise(draws: FloatArray, levels: FloatArray) -> FloatArray:
         if count > 1:
             out[..., 1] = ordered.std(axis=-1, ddof=1) / np.sqrt(count)
         for k, level in enumerate(levels.tolist()):
-            step = _WIDE * np.sqrt(level * (1.0 - level) / count)
-            low, high = (_rank(level + side * step, count) for side in (-1.0, 1.0))
+            low, high = _ranks_beside(level, count)
             out[..., 2 + k] = _between(ordered, np.clip(_rank(level, count), 0.0, count - 1.0))
             if low >= 0.0 and high <= count - 1.0:
                 width = _between(ordered, high) - _between(ordered, low)
                 out[..., 2 + levels.size + k] = width / (2.0 * _WIDE)
     return out
+
+
+def draws_needed(level: float) -> int:
+    """Return how many draws tell the error of a quantile.
+
+    Examples
+    --------
+    >>> draws_needed(0.05), draws_needed(0.5)
+    (76, 5)
+    """
+    for count in itertools.count(1):
+        low, high = _ranks_beside(level, count)
+        if low >= 0.0 and high <= count - 1.0:
+            return count
+    raise AssertionError
+
+
+def _ranks_beside(level: float, count: int) -> tuple[float, float]:
+    """Return the ranks between which the quantile lies with a probability of 90 %."""
+    step = _WIDE * np.sqrt(level * (1.0 - level) / count)
+    return _rank(level - step, count), _rank(level + step, count)
 
 
 def _rank(level: float, count: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xcopula.storage.blocks import write_zarr
+from xcopula.storage.netcdf import NETCDF_LOCK
 from xcopula.storage.whole import (
     check_free,
     is_zarr,
@@ -13,6 +14,7 @@ from xcopula.storage.whole import (
 )
 
 __all__ = [
+    "NETCDF_LOCK",
     "check_free",
     "is_zarr",
     "require_zarr",

@@ -21,7 +21,16 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.storage.whole import check_free, fill, put_in_place, require_zarr, stamped
+from xcopula.arguments import check_flag, check_options
+from xcopula.storage.netcdf import check_names, load_labels
+from xcopula.storage.whole import (
+    check_free,
+    check_source,
+    fill,
+    put_in_place,
+    require_zarr,
+    stamped,
+)
 
 __all__ = ["write_zarr"]
 
@@ -30,6 +39,7 @@ Block = tuple[int, ...]
 _PLAN, _MARKS, _LOCK = "plan.json", "finished", "lock"
 
 
+@check_options
 def write_zarr(
     dataset: xr.Dataset,
     path: str | os.PathLike[str],
@@ -67,10 +77,14 @@ def write_zarr(
     OSError
         If the disk is full.
     ValueError
-        If what was interrupted was made from something else, or has other blocks.
+        If what was interrupted was made from something else, or has other blocks; if a store
+        cannot hold a name; or if the Dataset is lazy and read from the store.
     """
     require_zarr()
     path = check_free(path, overwrite=overwrite)
+    check_flag("resume", resume)
+    check_names(dataset)
+    check_source(dataset, path)
     place = path.resolve() if path.is_symlink() and path.exists() else path
     aside = place.parent / f".{place.name}.partial"
     dated = _bare(dataset.assign_attrs(stamped(dataset.attrs)))
@@ -83,7 +97,7 @@ def write_zarr(
         except BaseException as error:
             partial.leave(error, path)
             raise
-        shutil.rmtree(aside)
+        partial.end()
     return path
 
 
@@ -93,12 +107,7 @@ def _bare(dataset: xr.Dataset) -> xr.Dataset:
     How a variable was packed in another file is forgotten: blocks are written without a codec of
     xarray's.
     """
-    loaded = {
-        name: variable.load()
-        for name, variable in dataset.variables.items()
-        if variable.chunks is not None and variable.dtype.kind not in "biuf"
-    }
-    return dataset.assign(loaded).drop_encoding()
+    return load_labels(dataset).drop_encoding()
 
 
 def _lazy(dataset: xr.Dataset) -> dict[str, xr.Variable]:
@@ -117,19 +126,29 @@ def _plan(dataset: xr.Dataset, made_from: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _alone(aside: Path, path: Path) -> Iterator[None]:
-    """Let one process at a time fill the folder; the system frees it for one that was killed."""
-    aside.mkdir(exist_ok=True)
-    with open(aside / _LOCK, "w") as lock:
-        if os.name == "posix":  # elsewhere two processes that resume one write can do it twice
-            import fcntl
+    """Let one process at a time fill the folder; the system frees it for one that was killed.
 
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise FileExistsError(
-                    f"Another process is writing {path}. Wait for it, or choose another name."
-                ) from None
-        yield
+    A folder without a plan is removed at the end, when its lock is closed: an open file cannot be
+    removed on Windows.
+    """
+    aside.mkdir(exist_ok=True)
+    locked = False
+    try:
+        with open(aside / _LOCK, "w") as lock:
+            if os.name == "posix":  # elsewhere two processes that resume one write can do it twice
+                import fcntl
+
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise FileExistsError(
+                        f"Another process is writing {path}. Wait for it, or choose another name."
+                    ) from None
+            locked = True
+            yield
+    finally:
+        if locked and not (aside / _PLAN).exists():
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -195,11 +214,15 @@ class _Partial:
         if sources:
             da.store(sources, targets, regions=regions, lock=False)
 
+    def end(self) -> None:
+        """Remove the plan: nothing is left to go on with."""
+        (self.aside / _PLAN).unlink(missing_ok=True)
+
     def leave(self, error: BaseException, path: Path) -> None:
-        """Remove a store without a complete block; of any other, say that it is there."""
+        """End a write without a complete block; of any other, say that it is there."""
         done = len(list(self.marks.iterdir())) if self.marks.is_dir() else 0
         if not done:
-            shutil.rmtree(self.aside, ignore_errors=True)
+            self.end()
             return
         error.add_note(f"{done} blocks of {path} are written. Go on with resume.")
 

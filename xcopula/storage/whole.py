@@ -11,16 +11,20 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
+from xcopula.arguments import check_flag, check_options
+from xcopula.storage.netcdf import NETCDF_LOCK, check_attributes, check_names, fill_netcdf
 from xcopula.warn import shown
 
 __all__ = [
     "check_free",
+    "check_source",
     "fill",
     "is_zarr",
     "put_in_place",
@@ -34,6 +38,8 @@ __all__ = [
 # With less room than this, a write that failed has most likely failed for want of it.
 _FULL_BYTES = 2**20
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))  # the disk, or one's share of it
+# Temporary names are a little longer; most file systems allow 255 bytes.
+_LONGEST = 240
 # What a system calls a folder that is to be renamed to something that is there.
 _IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 # So often is a folder replaced that others replace at the same moment.
@@ -55,15 +61,26 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
     PermissionError
         If nothing can be written in its folder.
     TypeError
-        If it is not a path.
+        If it is not a path, or ``overwrite`` is neither True nor False.
+    ValueError
+        If the name is too long.
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"`path` must be a string or a path, found {shown(path)}.")
+    check_flag("overwrite", overwrite)
     path = Path(path)
+    size = len(os.fsencode(path.name))
+    if size > _LONGEST:
+        raise ValueError(
+            f"The name of a file must have at most {_LONGEST} bytes, found {size}: "
+            f"{path.name[:30]}... Choose a shorter one."
+        )
     if path.is_dir() and not is_zarr(path):
         raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it.")
     if os.path.lexists(path) and not overwrite:
         raise _taken(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise FileExistsError(f"{path} is a device or a pipe. Choose another name.")
     if is_zarr(path) and path.is_file():
         raise NotADirectoryError(f"{path} is a file; a Zarr store is a folder. Remove it first.")
     if is_zarr(path) and path.is_dir() and not _is_store(path):
@@ -78,6 +95,25 @@ def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path
             "permissions."
         )
     return path
+
+
+def check_source(dataset: xr.Dataset, path: Path) -> None:
+    """Refuse to replace the file that values of a lazy Dataset are read from.
+
+    Raises
+    ------
+    ValueError
+    """
+    variables = dataset.variables.values()
+    if all(variable._in_memory for variable in variables):
+        return
+    encodings = [dataset.encoding, *(variable.encoding for variable in variables)]
+    for source in {str(encoding.get("source", "")) for encoding in encodings}:
+        if source and path.exists() and os.path.exists(source) and os.path.samefile(source, path):
+            raise ValueError(
+                f"`path` is the file that the Dataset is read from, {path}. Choose another name, "
+                "or `load` the Dataset first."
+            )
 
 
 def is_zarr(path: str | os.PathLike[str]) -> bool:
@@ -109,6 +145,7 @@ def _taken(path: Path) -> FileExistsError:
     return FileExistsError(f"{path} {what}. Choose another name, or pass overwrite.")
 
 
+@check_options
 def write_netcdf(
     dataset: xr.Dataset, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:
@@ -125,14 +162,20 @@ def write_netcdf(
         If the file exists, or another writer was faster.
     OSError
         If the disk is full.
+    TypeError, ValueError
+        If a file cannot hold a name or an attribute, or the Dataset is lazy and read from the
+        file.
     """
     if not isinstance(dataset, xr.Dataset):
         raise TypeError(
             f"`dataset` must be a Dataset, found {type(dataset).__name__}. Convert a DataArray "
             "with `to_dataset`."
         )
+    check_names(dataset)
+    check_attributes(dataset)
+    check_source(dataset, check_free(path, overwrite=overwrite))
     dated = dataset.assign_attrs(stamped(dataset.attrs))
-    return _write(lambda to: dated.to_netcdf(to, engine="netcdf4"), path, overwrite=overwrite)
+    return _write(lambda to: fill_netcdf(dated, to), path, overwrite=overwrite)
 
 
 def write_tree(
@@ -166,11 +209,12 @@ def write_tree(
     dated.attrs = stamped(tree.attrs)
     groups = dict(encoding or {})
     if not is_zarr(path):
-        return _write(
-            lambda to: dated.to_netcdf(to, engine="netcdf4", encoding=groups),
-            path,
-            overwrite=overwrite,
-        )
+
+        def write_file(to: Path) -> None:
+            with NETCDF_LOCK:
+                dated.to_netcdf(to, engine="netcdf4", encoding=groups)
+
+        return _write(write_file, path, overwrite=overwrite)
     require_zarr()
 
     def write(to: Path) -> None:
@@ -203,7 +247,11 @@ def _write(
     os.close(handle)
     temporary = Path(name)
     try:
-        fill(write, temporary, place.parent)
+        try:
+            fill(write, temporary, place.parent)
+        except BaseException:
+            _discard(temporary)
+            raise
         temporary.chmod(_mode(place))
         if overwrite:
             temporary.replace(place)
@@ -212,6 +260,17 @@ def _write(
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def _discard(path: Path) -> None:
+    """Remove a file that could not be written, and give its space back.
+
+    The HDF5 library keeps it open until the process ends. Threads that still write a block are
+    waited for.
+    """
+    with NETCDF_LOCK, suppress(OSError):
+        os.truncate(path, 0)
+        path.unlink()
 
 
 def _write_folder(
@@ -317,8 +376,9 @@ def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode & 0o7777
     except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
+        with NETCDF_LOCK:  # the mask is that of the process: another thread would read the zero
+            mask = os.umask(0)
+            os.umask(mask)
         return 0o666 & ~mask
 
 

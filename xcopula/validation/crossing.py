@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from xcopula.arguments import check_flag, check_integer
+from xcopula.arguments import check_flag, check_integer, unknown_option
 from xcopula.fitting import fit
 from xcopula.fitting.defaults import fit_within, support_of
 from xcopula.fitting.directions import free_groups
@@ -47,6 +47,7 @@ __all__ = ["cross_validate"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Options = dict[str, Any]
+Begun = tuple[Observations, Request]
 
 _SECONDARIES = ("keep", "drop")
 # Options of a fit that have no meaning here.
@@ -145,8 +146,9 @@ def cross_validate(
     found = assign(observations, folds, count=count, seed=seed, given=labels)
     limits = None if buffer is None else check_buffer(buffer, observations.coordinates)
     splits = split(observations, found, drop=secondaries == "drop", buffer=limits)
-    asked.check(splits, refit=refit)
-    results = _run(asked, splits, levels, refit=refit)
+    asked.check_recipe(splits)
+    fits = asked.begin(splits) if refit else []
+    results = _run(asked, splits, levels, fits)
     attrs = {
         "primary": primary,
         "secondary": ", ".join(names[1:]),
@@ -174,11 +176,10 @@ def _all_options(options: Mapping[str, Any], seed: int) -> Options:
     defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     unknown = [name for name in options if name not in defaults or name in _NOT_HERE]
     if unknown:
-        known = ", ".join(name for name in defaults if name not in _NOT_HERE)
-        raise TypeError(
-            f"`cross_validate` has no option {unknown[0]!r}. Beside its own it takes those of "
-            f"`fit`: {known}."
-        )
+        parameters = inspect.signature(cross_validate).parameters.values()
+        names = [*(p.name for p in parameters if p.kind is p.KEYWORD_ONLY), *defaults]
+        known = [name for name in names if name not in _NOT_HERE]
+        raise unknown_option("cross_validate", unknown[0], known)
     return {**defaults, **options, "seed": seed}
 
 
@@ -251,25 +252,37 @@ class _Asked:
         observations = _read(entries, system, request)
         return cls(data, names, options, request, single, entries, system, observations)
 
-    def check(self, splits: Sequence[Split], *, refit: bool) -> None:
-        """Refuse folds whose training values do not allow the laws that were asked for."""
-        sample, fields = self.observations.sample, self.observations.variables[0].labels
-        for each in splits:
-            rows = each.train[each.train < sample.offsets[1]]
-            law, stated = self.request.laws[0], self.request.support[0]
-            try:
-                if isinstance(law, Recipe):  # groups and slopes need values
-                    part = sample.select([0]).take(rows)
-                    support = support_of(law, part, stated, self.observations.variables[0].attrs)
-                    fit_within(law, part, fields, support)
-                if refit:
-                    parts = _parts(sample, each.train)
-                    with _quiet():
-                        _begin(self.sources, self.system, self.request, parts)
-            except ValueError as error:
-                raise type(error)(f"Fold {each.label}: {error}") from None
-            except KeyError as error:
-                raise KeyError(f"Fold {each.label}: {error}") from None
+    def check_recipe(self, splits: Sequence[Split]) -> None:
+        """Refuse folds whose training values do not allow a law with groups or slopes."""
+        sample, variable = self.observations.sample, self.observations.variables[0]
+        law, stated = self.request.laws[0], self.request.support[0]
+        if not isinstance(law, Recipe):
+            return
+        for fold in splits:
+            part = sample.select([0]).take(fold.train[fold.train < sample.offsets[1]])
+            with _naming(fold):
+                support = support_of(law, part, stated, variable.attrs)
+                fit_within(law, part, variable.labels, support)
+
+    def begin(self, splits: Sequence[Split]) -> list[Begun]:
+        """Check and start a fit of the training values of each fold."""
+        fits = []
+        for fold in splits:
+            parts = _parts(self.observations.sample, fold.train)
+            with _naming(fold), _quiet():
+                fits.append(_begin(self.sources, self.system, self.request, parts))
+        return fits
+
+
+@contextmanager
+def _naming(fold: Split) -> Iterator[None]:
+    """Put the label of a fold before the message of an error."""
+    try:
+        yield
+    except ValueError as error:
+        raise type(error)(f"Fold {fold.label}: {error}") from None
+    except KeyError as error:
+        raise KeyError(f"Fold {fold.label}: {error}") from None
 
 
 @contextmanager
@@ -292,7 +305,7 @@ def _begin(
     system: CoordinateSystem,
     request: Request,
     parts: Sequence[IntArray],
-) -> tuple[Observations, Request]:
+) -> Begun:
     """Read some values of each variable, and check and start a fit of them."""
     some = {
         name: source.take(rows) for (name, source), rows in zip(sources.items(), parts, strict=True)
@@ -314,16 +327,11 @@ def _read(
 
 
 def _refitted(
-    sources: Mapping[str, Entries],
-    system: CoordinateSystem,
-    request: Request,
-    parts: Sequence[IntArray],
-    withheld: Withheld,
-    levels: FloatArray,
-    reference: bool,
+    begun: Begun, request: Request, withheld: Withheld, levels: FloatArray, reference: bool
 ) -> list[Predicted]:
     """Fit a fold; predict it, and where asked also by its climatology."""
-    model = fit_in_steps(*_begin(sources, system, request, parts))
+    observations, started = begun
+    model = fit_in_steps(observations, replace(started, ticket=request.ticket))
     return _both(model, request, withheld, levels, reference)
 
 
@@ -349,9 +357,12 @@ def _both(
 
 
 def _run(
-    asked: _Asked, splits: Sequence[Split], levels: FloatArray, *, refit: bool
+    asked: _Asked, splits: Sequence[Split], levels: FloatArray, fits: Sequence[Begun]
 ) -> dict[str, list[Predicted]]:
-    """Run all folds side by side, and return what each forecaster says of each fold."""
+    """Run all folds side by side, and return what each forecaster says of each fold.
+
+    Without fits that have begun, all folds have the parameters of all data.
+    """
     import dask
     from threadpoolctl import threadpool_limits
 
@@ -362,7 +373,7 @@ def _run(
     with stop_together() as ticket:
         for name, request in ((MODEL, asked.request), (SINGLE_TASK, asked.alone)):
             if request is not None:
-                jobs = _jobs(asked, replace(request, ticket=ticket), name, splits, refit=refit)
+                jobs = _jobs(asked, replace(request, ticket=ticket), name, splits, fits)
                 tasks[name] = [
                     run(*given, w, levels, name == MODEL)
                     for (run, given), w in zip(jobs, withheld, strict=True)
@@ -375,7 +386,7 @@ def _run(
 
 
 def _jobs(
-    asked: _Asked, request: Request, name: str, splits: Sequence[Split], *, refit: bool
+    asked: _Asked, request: Request, name: str, splits: Sequence[Split], fits: Sequence[Begun]
 ) -> list[tuple[Any, tuple[Any, ...]]]:
     """Return what each fold calls, and its first arguments; what all share is one node."""
     import dask
@@ -385,10 +396,13 @@ def _jobs(
 
     sample, alone = asked.observations.sample, name == SINGLE_TASK
     parts = [_parts(sample, s.train) for s in splits]
-    if refit:
-        names = asked.names[:1] if alone else asked.names
-        given = node({n: asked.sources[n] for n in names}), node(asked.system), node(request)
-        return [(dask.delayed(_refitted), (*given, p[: len(names)])) for p in parts]
+    if fits:
+        begun = [node(fit) for fit in fits]
+        if alone:
+            primary = {n: asked.sources[n] for n in asked.names[:1]}
+            given = node(primary), node(asked.system), node(request)
+            begun = [dask.delayed(_begin)(*given, p[:1]) for p in parts]
+        return [(dask.delayed(_refitted), (fit, node(request))) for fit in begun]
     model = node(_fit_all(asked, alone=alone)), node(request)
     rows = [p[0] for p in parts] if alone else [s.train for s in splits]
     return [(dask.delayed(_conditioned), (*model, r)) for r in rows]

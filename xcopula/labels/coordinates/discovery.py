@@ -21,8 +21,11 @@ from xcopula.labels.coordinates.roles import (
     ROLES,
     Roles,
     coordinates_of,
+    counts_rows,
     guessed_roles,
     listed,
+    look_alikes,
+    refuse_text_dates,
     stated_roles,
 )
 from xcopula.labels.coordinates.system import CoordinateSystem
@@ -35,6 +38,7 @@ __all__ = ["find_coordinates"]
 _log = logging.getLogger("xcopula")
 
 _GLOBE = ("longitude", "latitude")
+_LISTED = 10
 
 
 def find_coordinates(
@@ -43,6 +47,7 @@ def find_coordinates(
     *,
     ard: bool | Sequence[str] = False,
     extents: Mapping[str, Extent] | None = None,
+    columns: Sequence[str] = (),
 ) -> CoordinateSystem:
     """Decide which coordinates of the training data are the inputs.
 
@@ -60,6 +65,8 @@ def find_coordinates(
         Groups in which each coordinate has its own length scale; True means all groups that can.
     extents : mapping of str to Extent, optional
         How far coordinates reach that are not in memory.
+    columns : sequence of str
+        Variables beside the coordinates, for a message.
 
     Raises
     ------
@@ -67,7 +74,7 @@ def find_coordinates(
         If no coordinate is found, or one is missing, holds neither numbers nor dates, or has no
         distance in common with the others of its group.
     """
-    source = _Source.of(coordinates_of(data), extents or {})
+    source = _Source.of(coordinates_of(data), extents or {}, columns)
     if isinstance(coords, Mapping) and any(key in coords for key in _GLOBE):
         source, coords = source.naming_globe(coords)
     groups = source.discover() if coords is None else source.arrange(coords)
@@ -107,11 +114,15 @@ class _Source:
     stated: Roles
     guessed: Roles
     extents: Mapping[str, Extent]
+    columns: Sequence[str] = ()
     named: Roles = field(default_factory=dict)  # by ``coords``, which overrides the others
 
     @classmethod
-    def of(cls, coordinates: xr.Dataset, extents: Mapping[str, Extent]) -> _Source:
-        return cls(coordinates, stated_roles(coordinates), guessed_roles(coordinates), extents)
+    def of(
+        cls, coordinates: xr.Dataset, extents: Mapping[str, Extent], columns: Sequence[str]
+    ) -> _Source:
+        stated, guessed = stated_roles(coordinates), guessed_roles(coordinates)
+        return cls(coordinates, stated, guessed, extents, columns)
 
     def role(self, name: str) -> str:
         """Return the role of a coordinate: from ``coords``, its attributes, or a guess."""
@@ -146,13 +157,22 @@ class _Source:
             found = self._only(role)
             if found and found not in space:
                 groups[group] = [found]
+        if "time" not in groups:
+            refuse_text_dates(self.coordinates)
         if groups:
+            alike = look_alikes(self.columns)
+            if alike and not space:
+                warn_user(
+                    f"The only inputs are {[n for m in groups.values() for n in m]}; columns "
+                    f"{alike[:_LISTED]} look like coordinates. Pass `coords=` with the names of "
+                    "all inputs."
+                )
             return groups
         numeric = [
             str(n) for n, c in self.coordinates.coords.items() if c.dtype.kind in "iuf" and c.ndim
         ]
-        if len(numeric) == 1:
-            self._warn_of_row_numbers(numeric[0])
+        rows = [n for n in numeric if counts_rows(self.coordinates, n)]
+        if len(numeric) == 1 and not rows:
             return {"space": list(numeric)}
         planar = self.guessed["x"] + self.guessed["y"]
         degrees = [n for n in planar if is_degrees(units_of(self.coordinates[n]))]
@@ -163,22 +183,15 @@ class _Source:
                 f"{degrees[1]!r}}}`. If they belong to a rotated pole, use the true longitude and "
                 "latitude."
             )
+        counted = f", where {rows[0]!r} only counts rows" if rows else ""
+        columns = look_alikes(self.columns)[:_LISTED]
+        beside = f" The columns {columns} look like coordinates." if columns else ""
         raise CoordinateError(
             "Cannot tell which coordinates are the inputs: the data have "
-            f"{listed(self.coordinates.coords)}. Pass `coords=['x', 'y']` with their names, or set "
-            "their CF attributes, such as `units='degrees_north'` or `axis='X'`."
+            f"{listed(self.coordinates.coords)}{counted}.{beside} Pass `coords="
+            f"{columns[:2] or ['x', 'y']}` with their names, or set their CF attributes, such as "
+            "`units='degrees_north'` or `axis='X'`."
         )
-
-    def _warn_of_row_numbers(self, name: str) -> None:
-        coordinate = self.coordinates[name]
-        if coordinate.dtype.kind in "iu" and name in self.coordinates.dims:
-            values = coordinate.values
-            if np.array_equal(values, np.arange(values.size) + values[0]):
-                warn_user(
-                    f"The only numeric coordinate is {name!r}, which counts from {values[0]} to "
-                    f"{values[-1]}. It was used as the input. If these are row numbers, declare "
-                    "the true coordinates with `set_coords`, or pass `coords=`."
-                )
 
     def _space(self) -> list[str]:
         """Find the horizontal coordinates.

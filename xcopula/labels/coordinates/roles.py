@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
+from xcopula.errors import CoordinateError
+from xcopula.labels.coordinates.times import is_time
 from xcopula.labels.coordinates.units import is_degrees, units_of
 
-__all__ = ["ROLES", "Roles", "coordinates_of", "guessed_roles", "listed", "stated_roles"]
+__all__ = [
+    "ROLES",
+    "Roles",
+    "column_role",
+    "coordinates_of",
+    "counts_rows",
+    "guessed_roles",
+    "is_time_name",
+    "listed",
+    "look_alikes",
+    "refuse_text_dates",
+    "stated_roles",
+]
 
 Roles = dict[str, list[str]]
 
@@ -25,8 +40,18 @@ _WHOLE = {
     "x": rf"(x|i|ni|nlon|rlon){_GRID}(_?(coord|coordinate|utm|k?m))?",
     "y": rf"(y|j|nj|nlat|rlat){_GRID}(_?(coord|coordinate|utm|k?m))?",
 }
-# Names that cf_xarray does not know.
-_ALSO = {"xlat": "latitude", "easting": "x", "northing": "y"}
+# Names of columns, in small letters and digits alone. A whole name must match: a latent heat is not
+# a latitude.
+_BEFORE, _BEHIND = r"(utm|coords?|point)?", r"(coords?|coordinates?|utm|m|km)?"
+_COLUMNS = {
+    "longitude": r"(decimal)?(lon|lng|long|longitude)s?(dd|deg|degrees|wgs84)?",
+    "latitude": r"(decimal|x)?(lat|latitude)s?(dd|deg|degrees|wgs84)?",
+    "x": rf"{_BEFORE}(x|east|eastings?){_BEHIND}|utme",
+    "y": rf"{_BEFORE}(y|north|northings?){_BEHIND}|utmn",
+}
+_TIMES = r"(date|time|datetime|timestamp|validtime)s?(utc)?"
+# Names that are too short or too vague to be taken for coordinates, but not for a hint.
+_ALIKE = r"east|north|longit|latit|utm|coord|(^|_)(lon|long|lng|lat|[xyen])\d?($|_)"
 
 
 def coordinates_of(data: xr.Dataset | xr.DataArray) -> xr.Dataset:
@@ -57,11 +82,63 @@ def guessed_roles(coordinates: xr.Dataset) -> Roles:
         ]
     taken = {n for names in roles.values() for n in names}
     for name in map(str, coordinates.coords):
-        role = _ALSO.get(name.lower().rstrip("s"), "")
+        role = column_role(name)
         numeric = coordinates[name].dtype.kind in "iuf"
         if role and numeric and name not in taken and _may_be(role, units_of(coordinates[name])):
             roles[role].append(name)
+    if not any(is_time(coordinates[n]) for n in roles["time"]):
+        roles["time"] += [str(n) for n, c in coordinates.coords.items() if is_time(c)]
     return roles
+
+
+def column_role(name: str) -> str:
+    """Return the horizontal role that the name of a column claims; '' for none."""
+    plain = _plain(name)
+    return next((r for r, pattern in _COLUMNS.items() if re.fullmatch(pattern, plain)), "")
+
+
+def is_time_name(name: str) -> bool:
+    """Tell whether a column is by its name a date, whatever it holds."""
+    return re.fullmatch(_TIMES, _plain(name)) is not None
+
+
+def look_alikes(names: Iterable[str]) -> list[str]:
+    """Return the names that remind of horizontal coordinates, for a message."""
+    return [n for n in names if column_role(n) or re.search(_ALIKE, n.lower())]
+
+
+def counts_rows(coordinates: xr.Dataset, name: str) -> bool:
+    """Tell whether a coordinate is an index without meaning."""
+    coordinate = coordinates[name]
+    if coordinate.dtype.kind not in "iu" or name not in coordinates.dims or coordinate.attrs:
+        return False
+    values = coordinate.values
+    return name == "index" or np.array_equal(values, np.arange(values.size) + values[:1])
+
+
+def refuse_text_dates(coordinates: xr.Dataset) -> None:
+    """Refuse text that is a date by its name, but in no format that can be read.
+
+    Raises
+    ------
+    CoordinateError
+        With the name, an example, and what to do.
+    """
+    for name, coordinate in coordinates.coords.items():
+        text = coordinate.dtype.kind in "OUT" and coordinate.chunks is None
+        if not text or not is_time_name(str(name)) or is_time(coordinate):
+            continue
+        known = [str(v) for v in coordinate.values.flat if isinstance(v, str)]
+        if len(set(known)) > 1:
+            raise CoordinateError(
+                f"Coordinate {str(name)!r} is a date by its name, but holds text such as "
+                f"{known[0]!r}, which is not in ISO format. Convert it with "
+                "`pd.to_datetime(..., format=...)`, or name the inputs in `coords=`."
+            )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _may_be(role: str, units: str) -> bool:

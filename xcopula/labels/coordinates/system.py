@@ -241,7 +241,9 @@ class _Finder:
                 "model. Drop all but one with `drop_vars`, or rename the right one."
             )
         advice = "Add it, rename one, or set its CF attributes."
-        if axis.role in ("x", "y") and self._roles().get("longitude"):
+        if axis.epoch:
+            advice = "Add it, or fit without it: name the other inputs in `coords`."
+        elif axis.role in ("x", "y") and self._roles().get("longitude"):
             advice = "Project its longitude and latitude to the model's plane first."
         raise CoordinateError(
             f"{self.what} lacks the coordinate {wanted} of the model; it has "
