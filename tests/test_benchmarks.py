@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_promises.py", [], "any chunks of a grid"),
         ("bench_units.py", [], "a secondary alone rescaled"),
         ("bench_calibration.py", [], "defaults"),
+        ("bench_precision.py", [], "| z of correlation |"),
         ("bench_million.py", ["reading"], "stations x days"),
         ("bench_neighbours.py", ["effects"], "nats lost"),
         ("bench_scale.py", ["cells"], "variables: 3"),
@@ -28,7 +29,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
         ("bench_draws.py", ["stream"], "two workers against one"),
     ],
     ids=[
-        *("promises", "units", "calibration"),
+        *("promises", "units", "calibration", "precision"),
         *("million", "effects", "cells", "intervals", "limits"),
         *("draws", "draws of peers", "draws on workers"),
     ],

@@ -56,6 +56,7 @@ WITHOUT_STATE = {
     "xcopula.fitting.alone.Single": "where a variable alone ended: the others start there",
     "xcopula.fitting.select.Options": "what a marginal or a kernel is selected from",
     "xcopula.model.directions.Directions": "what the metric says, in words",
+    "xcopula.fitting.score._Extension": "what a score test asks",
     "xcopula.fitting.stages.Staged": "where a search ended: the model repeats what counts",
     "xcopula.progress.events.Event": "told and forgotten",
     "xcopula.progress.run.Step": "of a fit that is under way",

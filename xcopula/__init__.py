@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from xcopula import datasets, kernels, marginals, methods, plot, progress, solvers, storage
     from xcopula.fitting import compare, format_comparison
     from xcopula.fitting.fit import fit
+    from xcopula.fitting.score import score_tests
     from xcopula.labels.coordinates import cycle
     from xcopula.marginals import by, regress
     from xcopula.model import CopulaModel, LazyModel, load
@@ -50,6 +51,7 @@ __all__ = [
     "predict",
     "progress",
     "regress",
+    "score_tests",
     "solvers",
     "storage",
 ]
@@ -69,6 +71,7 @@ _HOMES = {
     "load": "xcopula.model",
     "predict": "xcopula.prediction",
     "regress": "xcopula.marginals",
+    "score_tests": "xcopula.fitting",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -264,3 +265,61 @@ def test_other_choices_of_tasks_are_refused(tasks):
     """Only the first task, alone or with one other, can be taken out of the whole."""
     with pytest.raises(ValueError, match=r"found tasks=\(.*of 3. Give \(0,\) or \(0, i\)"):
         SETUPS["three tasks"].with_tasks(tasks)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("convolution", "convolution"),
+        ("two structures", "two structures"),
+        ("two groups", "two of each"),
+        ("icm", "lmc"),
+        ("independent noise", "convolution"),
+        ("convolution", "plane, directions"),
+        ("ard", "ard"),
+    ],
+)
+def test_parameters_are_carried_over(old, new):
+    """The wider covariance is the same matrix, but for the least share of further structures."""
+    old, new = SETUPS[old], SETUPS[new]
+    if old.tasks == new.tasks:
+        new = replace(new, kernels=old.kernels)
+    theta = reference.random_theta(old, np.random.default_rng(1))
+    inputs = reference.random_inputs(old, np.random.default_rng(2), [6, 5, 4][: old.tasks])
+    carried = new.carry_over(old, np.append(theta, 7.0))
+    assert carried.size == new.size
+    same = new.structures == old.structures
+    np.testing.assert_allclose(
+        dense(new, carried, inputs), dense(old, theta, inputs), atol=1e-12 if same else 1e-3
+    )
+
+
+def test_tasks_are_carried_over_one_by_one():
+    """What tasks share is that of the last one; the rest stays."""
+    new, old = SETUPS["three tasks"], make("matern32")
+    onto = np.arange(new.size, dtype=float)
+    found = new.carry_over(old, np.array([-50.0, -60.0]), onto, task=1)
+    changed = np.flatnonzero(found != onto)
+    assert set(found[changed]) == {-50.0, -60.0}
+    np.testing.assert_array_equal(
+        changed, [new.layout["length"][0].start + 1, new.layout["logit"][0].start + 1]
+    )
+    assert onto[changed[0]] != -50.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("two structures", "convolution", "2 structures, not 1"),
+        ("three tasks", "convolution", "3 tasks, not 2"),
+        ("two groups", "convolution", "other groups of coordinates"),
+        ("ard", "plane, directions", "a metric of other directions"),
+        ("convolution", "independent noise", "correlated nuggets"),
+        ("three tasks", "icm", "different lengths"),
+    ],
+)
+def test_what_cannot_be_carried_over(old, new, message):
+    """The message says what the other covariance has that this one lacks."""
+    old, new = SETUPS[old], SETUPS[new]
+    with pytest.raises(ValueError, match=f"`old` has .*{message}.*Carry over to one"):
+        new.carry_over(old, np.zeros(old.size))

@@ -212,6 +212,7 @@ def test_information_is_expected_on_average():
     relative = np.array([condition(process, sample, theta).solve(slope) for slope in slopes])
     fisher = 0.5 * np.einsum("aij,bji->ab", relative, relative)
     draws = [reference.simulate(process, theta, inputs, seed) for seed in range(400)]
+    mixed = []
     for solver in (Exact(), Neighbours(neighbours=sample.size - 1)):
         found = [
             solver.information(process, s, solver.prepare(process, theta, s), theta).information
@@ -221,6 +222,12 @@ def test_information_is_expected_on_average():
         error = parts.std(axis=0) / np.sqrt(len(draws))
         assert (np.abs(parts.mean(axis=0) - fisher) < 4.5 * error + 1e-6).all()
         assert all(np.linalg.eigvalsh(part)[0] > -1e-9 for part in parts)
+        mixed.append(np.array(found)[:, :size, size:])
+    # The scale of a marginal and the variances of terms move together.
+    apart = mixed[1] - mixed[0]
+    error = apart.std(axis=0) / np.sqrt(len(draws))
+    assert (np.abs(apart.mean(axis=0)) < 4.5 * error + 1e-6).all()
+    assert np.abs(mixed[0].mean(axis=0)).max() > 1.0
 
 
 def test_gradient_where_sites_coincide_in_one_group_only():

@@ -31,14 +31,8 @@ def suggest(
     """
     process = Process(covariance, tuple(single.marginal for single in singles))
     theta = starting_point(covariance)
-    lengths, logits, scalings = (
-        [single.covariance.part(single.theta, name) for single in singles]
-        for name in ("length", "logit", "scaling")
-    )
-    shared = lengths[0] if covariance.shared else np.concatenate(lengths, axis=2)
-    covariance.part(theta, "length")[:] = shared
-    covariance.part(theta, "logit")[:] = np.concatenate(logits, axis=1)
-    covariance.part(theta, "scaling")[:] = scalings[0]
+    for task, single in reversed(list(enumerate(singles))):
+        theta = covariance.carry_over(single.covariance, single.theta, theta, task=task)
     if covariance.tasks > 1:
         a = parameters_of(score_correlation(process, sample))
         covariance.part(theta, "correlation")[:] = a

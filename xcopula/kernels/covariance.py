@@ -195,6 +195,75 @@ class Covariance:
         index = [self.part(theta, name)[where].ravel() for name, where in kept.items()]
         return replace(self, kernels=tuple(self.kernels[i] for i in tasks)), np.concatenate(index)
 
+    def carry_over(
+        self,
+        old: Covariance,
+        theta: FloatArray,
+        onto: FloatArray | None = None,
+        *,
+        task: int | None = None,
+    ) -> FloatArray:
+        """Return the parameters of this covariance that say what ``theta`` says of another one.
+
+        Structures that the other one lacks get its last one's lengths and correlations, and the
+        least share of the variance; a metric that is free here alone gets equal ranges in all
+        directions, and correlated nuggets that were independent no correlation.
+
+        Parameters
+        ----------
+        old : Covariance
+            Of the same groups and tasks, with as many structures or fewer.
+        theta : ndarray
+            Its parameters; others may follow.
+        onto : ndarray (size,), optional
+            What stays where the other one says nothing; zeros by default.
+        task : int, optional
+            Which task the only one of the other covariance is here.
+
+        Raises
+        ------
+        ValueError
+            If this covariance cannot say the same.
+        """
+        self._check_carried(old, task)
+        out = np.zeros(self.size) if onto is None else onto.copy()
+        tasks = slice(None) if task is None else slice(task, task + 1)
+        rows = np.minimum(np.arange(self.structures), old.structures - 1)
+        lengths = old.part(theta, "length")[rows]
+        self.part(out, "length")[..., slice(None) if self.shared else tasks] = lengths
+        logits = old.part(theta, "logit")[rows]
+        logits[old.structures :] = _LOGIT_BOUNDS[0]
+        self.part(out, "logit")[:, tasks] = logits
+        for metric, before in zip(self.metrics(out), old.metrics(theta), strict=True):
+            metric[:] = before if before.size else 0.0
+        if task is None:
+            self.part(out, "correlation")[:] = old.part(theta, "correlation")[rows]
+            nuggets = old.part(theta, "noise_correlation") if old.noise == "correlated" else 0.0
+            self.part(out, "noise_correlation")[:] = nuggets
+        return out
+
+    def _check_carried(self, old: Covariance, task: int | None) -> None:
+        """Refuse a covariance of which this one cannot say the same."""
+        tasks, several = self.tasks if task is None else 1, old.tasks > 1
+        metrics = list(zip(self.groups, old.groups, strict=False))
+        differ = {
+            "other groups of coordinates": len(self.groups) != len(old.groups)
+            or any(a.size != b.size for a, b in metrics),
+            "a metric of other directions": any(
+                b.freedom and (a.ard, a.directions) != (b.ard, b.directions) for a, b in metrics
+            ),
+            f"{old.tasks} tasks, not {tasks}": old.tasks != tasks,
+            f"{old.structures} structures, not {self.structures}": old.structures > self.structures,
+            "different lengths": several and self.shared and not old.shared,
+            "correlated nuggets": several and self.noise != old.noise == "correlated",
+        }
+        wrong = [what for what, is_so in differ.items() if is_so]
+        if wrong:
+            raise ValueError(
+                f"`old` has {' and '.join(wrong)}: this covariance cannot say the same. Carry over "
+                "to one that has all that the other has."
+            )
+
     def bounds(self) -> FloatArray:
         """Return the box of the parameters, (size, 2)."""
         box = np.empty((self.size, 2))

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from xcopula.process import Process
 
-__all__ = ["effective_parameters", "estimate_covariance", "standard_errors"]
+__all__ = ["effective_parameters", "estimate_covariance", "free_parameters", "standard_errors"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 # Of central differences, in widths of the bounds.
 _STEP = 1e-6
@@ -35,9 +36,7 @@ def estimate_covariance(
     """
     if information is None:
         return None
-    bounds = process.bounds()
-    slack = _EDGE * np.ptp(bounds, axis=1)
-    free = np.flatnonzero((theta > bounds[:, 0] + slack) & (theta < bounds[:, 1] - slack))
+    free = free_parameters(process, theta)
     inner = information[np.ix_(free, free)]
     diagonal = np.diagonal(inner)
     if not np.isfinite(inner).all() or not (diagonal > 0.0).all():
@@ -51,6 +50,13 @@ def estimate_covariance(
     out = np.full(information.shape, np.nan)
     out[np.ix_(free, free)] = inverse.T @ inverse
     return out
+
+
+def free_parameters(process: Process, theta: FloatArray) -> IntArray:
+    """Return which parameters are not at an end of their box."""
+    bounds = process.bounds()
+    slack = _EDGE * np.ptp(bounds, axis=1)
+    return np.flatnonzero((theta > bounds[:, 0] + slack) & (theta < bounds[:, 1] - slack))
 
 
 def effective_parameters(

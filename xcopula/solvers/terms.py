@@ -132,7 +132,9 @@ def informed_terms(
 
     A term with mean :math:`\mu` and variance v of what is asked for adds
     :math:`\partial\mu\,\partial\mu' / v + \tfrac12 \partial\log v\,\partial\log v'`; parameters of
-    the marginals, whose derivatives of the scores are ``moves`` (n, p), move the score itself.
+    the marginals, whose derivatives of the scores are ``moves`` (n, p), move the score itself. With
+    :math:`u = (w - \mu) / \sqrt v` the mixed block has :math:`-u\,\partial u\,\partial\log v` too:
+    the scale of a marginal and the variances of terms say much the same.
     """
     covariance = process.covariance
     size = covariance.size
@@ -179,6 +181,9 @@ def informed_terms(
             rows, spreads = root * np.hstack([-means, by_score]), root * spreads
             matrix += rows.T @ rows
             matrix[:size, :size] += 2.0 * spreads.T @ spreads
+            mixed = -2.0 * (u[:, None] * spreads).T @ rows[:, size:]
+            matrix[:size, size:] += mixed
+            matrix[size:, :size] += mixed.T
         return alpha, gradient, matrix, total_jittered
 
     results = in_threads(run, pieces(graph.rows.size))
