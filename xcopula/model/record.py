@@ -81,8 +81,8 @@ class CopulaModel(Predicting, Planning):
         How parameter uncertainty enters predictions; with other data it is that of the fit.
     information : ndarray or None
         Second derivatives (p, p) of minus the log posterior at the end of the fit, by average
-        information; None where the method has none. Its inverse is the covariance of the
-        estimates.
+        or expected information; None where the method has none. Its inverse is the covariance of
+        the estimates: :attr:`parameters` has their standard errors.
     alternatives : tuple of Alternative
         Marginals and kernels that were compared for each variable alone, if any were.
     since : Since, optional
