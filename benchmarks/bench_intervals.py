@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.fitting.alone import Alone, length_parameters, some_terms, starting_points
-from xcopula.fitting.stages import minimise_in_stages
+from xcopula.fitting.maximise import minimise_in_stages
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.covariance import InputGroup
 from xcopula.marginals import LogNormal

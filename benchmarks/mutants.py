@@ -1373,17 +1373,17 @@ MUTANTS = (
     ),
     Mutant(
         "stages-anew",
-        "fitting/stages.py",
+        "fitting/maximise.py",
         "range(rounds if anew else 0)",
         "range(rounds)",
-        "fitting/test_stages.py::TestNeighboursAnew::test_only_lengths_count",
+        "fitting/test_maximise.py::TestNeighboursAnew::test_only_lengths_count",
     ),
     Mutant(
         "stages-evaluations",
-        "fitting/stages.py",
+        "fitting/maximise.py",
         "evaluations=again.evaluations + begun.evaluations",
         "evaluations=again.evaluations",
-        "fitting/test_stages.py::TestNeighboursAnew::test_evaluations_of_all_rounds_count",
+        "fitting/test_maximise.py::TestNeighboursAnew::test_evaluations_of_all_rounds_count",
     ),
     Mutant(
         "buffer-itself",

@@ -50,7 +50,7 @@ from scipy.optimize import dual_annealing, minimize
 
 import xcopula
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting.alone import penalised
+from xcopula.fitting.maximise import penalised
 from xcopula.fitting.newton import Loss, minimise, units
 from xcopula.methods import Full, Method, Sparse, Transductive
 

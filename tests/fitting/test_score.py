@@ -13,7 +13,7 @@ from scipy.linalg import expm
 
 import xcopula
 from xcopula.fitting import score
-from xcopula.fitting.alone import penalised
+from xcopula.fitting.maximise import penalised
 from xcopula.fitting.newton import minimise
 from xcopula.methods import Full
 from xcopula.solvers.contract import Informed

@@ -7,8 +7,10 @@ import pytest
 
 import xcopula
 from xcopula.errors import SupportError
-from xcopula.fitting.alone import Alone, Single
+from xcopula.fitting.alone import Alone
 from xcopula.fitting.directions import input_groups
+from xcopula.fitting.maximise import Fit
+from xcopula.fitting.newton import Optimum
 from xcopula.fitting.select import (
     Options,
     agree,
@@ -18,9 +20,10 @@ from xcopula.fitting.select import (
     tabulate,
 )
 from xcopula.kernels import KERNELS, Nested
-from xcopula.kernels.covariance import InputGroup
+from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.labels.observations import observe
 from xcopula.marginals import MARGINALS, Gamma, LogNormal, Normal, fit_law, regress
+from xcopula.process import Process
 from xcopula.solvers import Exact, Neighbours
 
 QUICK = {"method": "full", "anisotropy": False, "uncertainty": "plugin"}
@@ -181,10 +184,11 @@ class TestAgree:
     @staticmethod
     def table(**aics):
         """Alternatives of one variable by kernel, with this AIC."""
-        singles = [
-            Single(KERNELS[name], Normal(), np.zeros(4), 4.0 - 0.5 * aic, 1, (InputGroup(2),))
-            for name, aic in aics.items()
-        ]
+        theta, singles = np.zeros(4), []
+        end = Optimum(theta, 0.0, True, "", 1)
+        for name, aic in aics.items():
+            process = Process(Covariance((KERNELS[name],), (InputGroup(2),)), (Normal(),))
+            singles.append(Fit(process, theta, 4.0 - 0.5 * aic, end, theta))
         assert [s.aic for s in singles] == pytest.approx(list(aics.values()))
         return sorted(singles, key=lambda s: s.aic)
 

@@ -144,7 +144,7 @@ class TestPairs:
         pair = steps.fit_pair(observations, request, agreed, 1)
         singles, _ = agreed
         covariance = request.covariance(
-            [s.kernel for s in singles], singles[0].groups, singles[0].structures
+            [s.kernel for s in singles], singles[0].covariance.groups, request.structures
         )
         process = Process(covariance, tuple(s.marginal for s in singles))
         _, own = process.with_tasks((0,))
@@ -159,7 +159,7 @@ class TestPairs:
         for i, pair in enumerate(pairs, start=1):
             two = [agreed[0][0], agreed[0][i]]
             process = Process(
-                request.covariance([s.kernel for s in two], two[0].groups, 1),
+                request.covariance([s.kernel for s in two], two[0].covariance.groups, 1),
                 tuple(s.marginal for s in two),
             )
             nll, _ = Exact().objective(
@@ -172,8 +172,8 @@ class TestPairs:
         """The best of several starts is at least as good as the one suggested, within 0.1 nats."""
         observations, request, agreed = start
         again = steps.fit_pair(observations, replace(request, restarts=1), agreed, 1)
-        assert again.value <= pairs[0].value + 0.1
-        assert again.evaluations > pairs[0].evaluations
+        assert again.optimum.value <= pairs[0].optimum.value + 0.1
+        assert again.optimum.evaluations > pairs[0].optimum.evaluations
 
 
 class TestTogether:
@@ -185,8 +185,8 @@ class TestTogether:
             np.testing.assert_array_equal(joined.theta[index], pair.theta)
         _, own = joined.process.with_tasks((0,))
         np.testing.assert_array_equal(joined.theta[own], alone(singles[0]))
-        assert joined.optimum.converged == all(p.converged for p in pairs)
-        assert joined.optimum.evaluations == sum(p.evaluations for p in pairs)
+        assert joined.optimum.converged == all(p.optimum.converged for p in pairs)
+        assert joined.optimum.evaluations == sum(p.optimum.evaluations for p in pairs)
         prior, _ = joined.process.log_prior(joined.theta)
         assert joined.optimum.value == pytest.approx(-joined.log_likelihood - prior)
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from xcopula.fitting import suggestion
-from xcopula.fitting.alone import Single
+from xcopula.fitting.maximise import Fit
+from xcopula.fitting.newton import Optimum
 from xcopula.fitting.suggestion import score_correlation, suggest
 from xcopula.kernels import KERNELS
 from xcopula.kernels.correlation import correlation
@@ -72,7 +73,8 @@ def test_parameters_of_single_tasks_are_kept():
     for i, length in enumerate((0.1, 0.3)):
         law = process.marginals[i]
         theta = np.array([np.log(length), 0.5 + i, *law.theta])
-        singles.append(Single(kernel, law, theta, 0.0, 1, PLANE))
+        alone = Process(Covariance((kernel,), PLANE, noise="independent"), (law,))
+        singles.append(Fit(alone, theta, 0.0, Optimum(theta, 0.0, True, "", 1), theta))
     joint, theta = suggest(process.covariance, singles, sample)
     own = theta[: joint.covariance.size]
     np.testing.assert_allclose(joint.covariance.part(own, "length")[0, 0], np.log([0.1, 0.3]))

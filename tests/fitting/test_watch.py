@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from xcopula.fitting.maximise import minimise_in_stages
 from xcopula.fitting.newton import minimise_from
-from xcopula.fitting.stages import minimise_in_stages
 from xcopula.fitting.watch import Watch, best_of, keep_best
 from xcopula.progress.run import Run
 
@@ -87,8 +87,8 @@ def test_a_later_stage_replaces_an_earlier_one(whole):
             whole=whole,
             watch=heard.watch,
         )
-    np.testing.assert_allclose(heard.kept[-1][0], staged.optimum.theta, atol=1e-3)
-    np.testing.assert_allclose(staged.optimum.theta, 0.7 if whole else 0.5, atol=0.05)
+    np.testing.assert_allclose(heard.kept[-1][0], staged.theta, atol=1e-3)
+    np.testing.assert_allclose(staged.theta, 0.7 if whole else 0.5, atol=0.05)
 
 
 def test_what_is_kept_belongs_to_a_ticket():

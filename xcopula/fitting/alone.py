@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.fitting.interruption import interruptible
-from xcopula.fitting.newton import Loss, Optimum
-from xcopula.fitting.stages import minimise_in_stages
+from xcopula.fitting.maximise import Fit, maximise, penalised, subsample_size
+from xcopula.fitting.newton import Loss
 from xcopula.fitting.watch import Watch
 from xcopula.kernels import TaskKernel
 from xcopula.kernels.covariance import Covariance, InputGroup
@@ -27,12 +25,8 @@ __all__ = [
     "TERMS_ALONE",
     "VALUES_ALONE",
     "Alone",
-    "Single",
     "largest_score",
-    "length_parameters",
     "loss_of",
-    "penalised",
-    "some_terms",
     "starting_point",
     "starting_points",
     "with_all_values",
@@ -46,72 +40,6 @@ IntArray = npt.NDArray[np.int64]
 TERMS_ALONE, VALUES_ALONE = 2000, 2000
 # Where length scales start, in units of the extent.
 _START = 0.15
-
-
-def penalised(
-    process: Process,
-    objective: Callable[[FloatArray], tuple[float, FloatArray]],
-    information: Callable[[FloatArray], Any] | None = None,
-) -> Loss:
-    """Return the negative log posterior density, with its information where there is one."""
-
-    def value(theta: FloatArray) -> tuple[float, FloatArray, FloatArray | None]:
-        if information is None:
-            (nll, gradient), matrix = objective(theta), None
-        else:
-            nll, gradient, matrix = information(theta)
-        prior, prior_gradient = process.log_prior(theta)
-        if matrix is not None:
-            matrix = matrix + process.prior_information(theta)
-        return nll - prior, gradient - prior_gradient, matrix
-
-    return value
-
-
-@dataclass(frozen=True)
-class Single:
-    """A single-task process fitted to one variable.
-
-    Attributes
-    ----------
-    kernel : Kernel or Nested
-    marginal : Marginal
-        At its fitted parameters.
-    theta : ndarray
-        All parameters of the process.
-    log_likelihood : float
-    structures : int
-    groups : tuple of InputGroup
-    """
-
-    kernel: TaskKernel
-    marginal: Marginal
-    theta: FloatArray
-    log_likelihood: float
-    structures: int
-    groups: tuple[InputGroup, ...]
-
-    @property
-    def covariance(self) -> Covariance:
-        """The covariance of the process."""
-        return Covariance(
-            (self.kernel,), self.groups, structures=self.structures, noise="independent"
-        )
-
-    @property
-    def process(self) -> Process:
-        """The process."""
-        return Process(self.covariance, (self.marginal,))
-
-    @property
-    def aic(self) -> float:
-        """Akaike's information criterion."""
-        return 2.0 * (self.covariance.size + self.marginal.dof - self.log_likelihood)
-
-    @property
-    def nugget(self) -> float:
-        """Share of the variance that the nugget has."""
-        return float(self.covariance.matrices(self.theta[: self.covariance.size])[-1, 0, 0])
 
 
 @dataclass(frozen=True)
@@ -151,9 +79,7 @@ class Alone:
         )
         return Process(covariance, (marginal,))
 
-    def fit(
-        self, kernel: TaskKernel, marginal: Marginal, *, terms_of: Single | None = None
-    ) -> Single:
+    def fit(self, kernel: TaskKernel, marginal: Marginal, *, terms_of: Fit | None = None) -> Fit:
         """Fit a single-task process from the best of some starting points of its covariance.
 
         Parameters
@@ -165,13 +91,12 @@ class Alone:
         """
         process = self.process(kernel, marginal)
         fixed = None if terms_of is None else self.part(terms_of.process, terms_of.theta)
-        fit = minimise_in_stages(
+        single = maximise(
+            process,
             lambda theta, terms: self.objective(process, fixed or self.part(process, theta)),
             [process.join(start) for start in starting_points(process.covariance)],
-            process.bounds(),
             terms=self.terms,
             size=self.sample.size,
-            lengths=length_parameters(process),
             anew=fixed is None
             and isinstance(self.solver, Sequential)
             and self.solver.adapts(process),
@@ -179,13 +104,12 @@ class Alone:
             rough=self.rough,
             watch=Watch(self.step),
         )
-        single = self._single(kernel, process, fit.optimum)
         return single if self.whole is None else with_all_values(single, self.whole, marginal)
 
     @property
     def terms(self) -> int | None:
         """Terms in the subsample of the likelihood; None where all are evaluated."""
-        return some_terms(self.solver, self.sample, TERMS_ALONE)
+        return subsample_size(self.solver, self.sample, TERMS_ALONE)
 
     def part(self, process: Process, theta: FloatArray) -> Part:
         """Return the sample, or the subsample of its terms, as a model."""
@@ -195,18 +119,7 @@ class Alone:
         """Return what is minimised; it stops when the fit that it belongs to does."""
         return interruptible(loss_of(process, part), self.ticket)
 
-    def _single(self, kernel: TaskKernel, process: Process, optimum: Optimum) -> Single:
-        theta = optimum.theta
-        return Single(
-            kernel=kernel,
-            marginal=process.split(theta)[1][0],
-            theta=theta,
-            log_likelihood=-(optimum.value + process.log_prior(theta)[0]),
-            structures=self.structures,
-            groups=self.groups,
-        )
-
-    def scores(self, single: Single) -> Scores:
+    def scores(self, single: Fit) -> Scores:
         """Score the leave-one-out predictions of a fit."""
         process = single.process
         part = Part.of(self.solver, process, single.theta, self.sample)
@@ -224,7 +137,7 @@ def loss_of(process: Process, part: Part) -> Loss:
     return penalised(process, functools.partial(part.objective, process), information)
 
 
-def with_all_values(single: Single, sample: Sample, start: Marginal) -> Single:
+def with_all_values(single: Fit, sample: Sample, start: Marginal) -> Fit:
     """Return a fit to a part of a sample with a marginal that admits all of it.
 
     Where a value lies outside the support of the fitted one, that is the one before the fit.
@@ -233,19 +146,7 @@ def with_all_values(single: Single, sample: Sample, start: Marginal) -> Single:
         return single
     theta = single.theta.copy()
     theta[theta.size - start.theta.size :] = start.theta
-    return replace(single, marginal=start, theta=theta)
-
-
-def some_terms(solver: Solver, sample: Sample, terms: int) -> int | None:
-    """Return the number of terms in a subsample; None where it would save little."""
-    return terms if isinstance(solver, Sequential) and sample.size > 2 * terms else None
-
-
-def length_parameters(process: Process) -> IntArray:
-    """Return where the length scales, and the scales of columns, stand in theta."""
-    theta = np.arange(process.covariance.size)
-    parts = [process.covariance.part(theta, name).ravel() for name in ("length", "scaling")]
-    return np.concatenate(parts)
+    return replace(single, theta=theta)
 
 
 def largest_score(law: Marginal, sample: Sample) -> float:

@@ -12,9 +12,10 @@ from scipy.special import kolmogorov
 
 from xcopula.arguments import check_flag, check_integer, check_options
 from xcopula.errors import SupportError
-from xcopula.fitting.alone import Alone, Single, largest_score
+from xcopula.fitting.alone import Alone, largest_score
 from xcopula.fitting.defaults import check_values, start_marginal, support_of
 from xcopula.fitting.directions import Anisotropy, free_groups, input_groups
+from xcopula.fitting.maximise import Fit
 from xcopula.fitting.request import as_names, check_structures, check_supports
 from xcopula.kernels import KERNELS, KernelSpec, resolve_kernels
 from xcopula.kernels.nested import check_count, simplest
@@ -146,7 +147,7 @@ def _constant(law: Law) -> Law:
     return law
 
 
-def _measure(alone: Alone, single: Single) -> dict[str, float]:
+def _measure(alone: Alone, single: Fit) -> dict[str, float]:
     found = alone.scores(single)
     return {
         "log_likelihood": single.log_likelihood,

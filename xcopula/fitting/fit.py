@@ -16,10 +16,10 @@ import numpy.typing as npt
 from xcopula.arguments import check_flag, check_options
 from xcopula.fitting.directions import Anisotropy, free_groups
 from xcopula.fitting.interruption import stop_together
+from xcopula.fitting.maximise import Fit
 from xcopula.fitting.recovery import interruption
 from xcopula.fitting.request import Request, check_names, check_thin
 from xcopula.fitting.steps import Agreed, begin, bring_together, fit_alone, fit_pair, fit_together
-from xcopula.fitting.together import Fitted
 from xcopula.fitting.watch import keep_best
 from xcopula.jit.compiler import compilations
 from xcopula.labels.censoring import Censored, thinned_censored
@@ -359,7 +359,7 @@ def _start(
 
 
 def _assemble(
-    observations: Observations, request: Request, agreed: Agreed, fitted: Fitted
+    observations: Observations, request: Request, agreed: Agreed, fitted: Fit
 ) -> CopulaModel:
     """Make the record of what was fitted."""
     return _record(observations, request, agreed[1], fitted)
@@ -369,7 +369,7 @@ def _record(
     observations: Observations,
     request: Request,
     alternatives: tuple[Alternative, ...],
-    fitted: Fitted,
+    fitted: Fit,
 ) -> CopulaModel:
     """Make the record of what was fitted."""
     return CopulaModel(

@@ -57,6 +57,8 @@ class Optimum:
     evaluations : int
     information : ndarray or None
         At theta.
+    prepared : ndarray or None
+        Parameters at which neighbours and blocks were chosen last, where the search chose them.
     """
 
     theta: FloatArray
@@ -65,6 +67,7 @@ class Optimum:
     message: str
     evaluations: int
     information: FloatArray | None = None
+    prepared: FloatArray | None = None
 
 
 def units(bounds: FloatArray) -> FloatArray:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from xcopula.errors import FitInterrupted
+from xcopula.fitting.maximise import Fit
 from xcopula.fitting.newton import Optimum
 from xcopula.fitting.request import Request
-from xcopula.fitting.together import Fitted, Together, begin_together
+from xcopula.fitting.together import Together, begin_together
 from xcopula.fitting.watch import Best
 from xcopula.labels.observations import Observations
 from xcopula.model import CopulaModel
@@ -19,7 +20,7 @@ from xcopula.progress.run import Run
 
 __all__ = ["interruption"]
 
-Assemble = Callable[[Observations, Request, tuple[Alternative, ...], Fitted], CopulaModel]
+Assemble = Callable[[Observations, Request, tuple[Alternative, ...], Fit], CopulaModel]
 
 
 def interruption(best: Best, run: Run, assemble: Assemble) -> FitInterrupted:

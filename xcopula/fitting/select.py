@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from xcopula.errors import NotPositiveDefiniteError, SupportError
-from xcopula.fitting.alone import Alone, Single
+from xcopula.fitting.alone import Alone
 from xcopula.fitting.defaults import ROUGH
+from xcopula.fitting.maximise import Fit
 from xcopula.kernels import KERNELS, TaskKernel, resolve_kernel, resolve_kernels
 from xcopula.marginals import MARGINALS, Law, Marginal, Recipe
 from xcopula.marginals import resolve as resolve_marginal
@@ -95,7 +96,7 @@ def select(
     kernels: Sequence[TaskKernel],
     laws: Sequence[Law],
     start: Callable[[Law], Marginal],
-) -> tuple[Single, ...]:
+) -> tuple[Fit, ...]:
     """Fit a variable alone with each marginal, then with each kernel, and return the best first.
 
     Parameters
@@ -114,7 +115,7 @@ def select(
     NotPositiveDefiniteError
         If no covariance could be factorised.
     """
-    singles: list[Single] = []
+    singles: list[Fit] = []
     failures: list[Exception] = []
     for law in laws:
         try:
@@ -135,7 +136,7 @@ def _try(
     alone: Alone,
     kernel: TaskKernel,
     marginal: Marginal,
-    singles: list[Single],
+    singles: list[Fit],
     failures: list[Exception],
 ) -> None:
     """Fit one alternative; all are compared on the terms of the first, where terms are a part."""
@@ -145,12 +146,12 @@ def _try(
         failures.append(error)
 
 
-def agree(tables: Sequence[Sequence[Single]], *, shared: bool) -> tuple[Single, ...]:
+def agree(tables: Sequence[Sequence[Fit]], *, shared: bool) -> tuple[Fit, ...]:
     """Return one fit of each variable: its best, or with shared kernels the best for all of them.
 
     Parameters
     ----------
-    tables : sequence of sequence of Single
+    tables : sequence of sequence of Fit
         Of each variable, the best first.
     shared : bool
         Whether the coupling needs one kernel for all variables.
@@ -159,19 +160,19 @@ def agree(tables: Sequence[Sequence[Single]], *, shared: bool) -> tuple[Single, 
         return tuple(table[0] for table in tables)
     common = [k for k in _kernels(tables[0]) if all(k in _kernels(t) for t in tables)]
 
-    def best(table: Sequence[Single], kernel: TaskKernel) -> Single:
+    def best(table: Sequence[Fit], kernel: TaskKernel) -> Fit:
         return min((s for s in table if s.kernel == kernel), key=lambda s: s.aic)
 
     kernel = min(common, key=lambda k: sum(best(table, k).aic for table in tables))
     return tuple(best(table, kernel) for table in tables)
 
 
-def _kernels(table: Sequence[Single]) -> list[TaskKernel]:
+def _kernels(table: Sequence[Fit]) -> list[TaskKernel]:
     return list(dict.fromkeys(single.kernel for single in table))
 
 
 def tabulate(
-    names: Sequence[str], tables: Sequence[Sequence[Single]], chosen: Sequence[Single]
+    names: Sequence[str], tables: Sequence[Sequence[Fit]], chosen: Sequence[Fit]
 ) -> tuple[Alternative, ...]:
     """Return the table of what was compared, variable by variable, the best first."""
     return tuple(

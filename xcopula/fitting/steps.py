@@ -13,14 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.errors import NotPositiveDefiniteError, SupportError
-from xcopula.fitting.alone import (
-    VALUES_ALONE,
-    Alone,
-    Single,
-    length_parameters,
-    loss_of,
-    some_terms,
-)
+from xcopula.fitting.alone import VALUES_ALONE, Alone, loss_of
 from xcopula.fitting.cost import check_cost
 from xcopula.fitting.defaults import (
     ROUGH,
@@ -36,17 +29,12 @@ from xcopula.fitting.defaults import (
 from xcopula.fitting.directions import input_groups
 from xcopula.fitting.heaps import refuse_zeros, warn_of_heap, warn_of_numbers
 from xcopula.fitting.interruption import run_of
+from xcopula.fitting.maximise import Fit, subsample_size
 from xcopula.fitting.newton import Loss, Optimum
 from xcopula.fitting.request import Request, check_structures
 from xcopula.fitting.select import agree, select, tabulate
 from xcopula.fitting.suggestion import suggest
-from xcopula.fitting.together import (
-    Fitted,
-    Together,
-    adapts,
-    begin_together,
-    in_stages,
-)
+from xcopula.fitting.together import Together, adapts, begin_together, from_starts
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
 from xcopula.labels.points import to_points
@@ -62,7 +50,7 @@ __all__ = ["Agreed", "begin", "bring_together", "fit_alone", "fit_pair", "fit_to
 
 FloatArray = npt.NDArray[np.float64]
 # A fit of each variable alone, and the table of what was compared.
-Agreed = tuple[tuple[Single, ...], tuple[Alternative, ...]]
+Agreed = tuple[tuple[Fit, ...], tuple[Alternative, ...]]
 
 # Terms in the subsample of the likelihood of a pair.
 _PAIR_TERMS = 2000
@@ -127,7 +115,7 @@ def _begin_laws(
     return tuple(laws), tuple(supports)
 
 
-def fit_alone(observations: Observations, request: Request, task: int) -> tuple[Single, ...]:
+def fit_alone(observations: Observations, request: Request, task: int) -> tuple[Fit, ...]:
     """Fit one task alone: with its marginal and kernel, or with all that are to be compared."""
     names = (observations.names[task],)
     with run_of(request.ticket).step("alone", names) as step:
@@ -166,7 +154,7 @@ def _part_alone(sample: Sample, request: Request) -> Sample:
     return sample.take(np.sort(rng.permutation(sample.size)[:VALUES_ALONE]))
 
 
-def _without_noise(alone: Alone, single: Single, marginal: Marginal) -> tuple[Single, ...]:
+def _without_noise(alone: Alone, single: Fit, marginal: Marginal) -> tuple[Fit, ...]:
     """Return a fit with the smoother kernel first, if the field has no noise with either.
 
     Output of models and reanalyses on grids is smooth: under the rough kernel its range would run
@@ -182,7 +170,7 @@ def _without_noise(alone: Alone, single: Single, marginal: Marginal) -> tuple[Si
 
 
 def bring_together(
-    observations: Observations, request: Request, tables: Sequence[Sequence[Single]]
+    observations: Observations, request: Request, tables: Sequence[Sequence[Fit]]
 ) -> Agreed:
     """Take one fit of each variable: shared kernels must agree."""
     singles = agree(tables, shared=request.coupling != "convolution")
@@ -192,61 +180,53 @@ def bring_together(
     return singles, rows
 
 
-def fit_pair(observations: Observations, request: Request, agreed: Agreed, task: int) -> Optimum:
+def fit_pair(observations: Observations, request: Request, agreed: Agreed, task: int) -> Fit:
     """Fit the primary with one secondary, the primary's parameters held where it has them alone."""
     sample = observations.sample.select([0, task])
     singles = [agreed[0][0], agreed[0][task]]
     covariance = request.covariance(
-        [s.kernel for s in singles], singles[0].groups, singles[0].structures
+        [s.kernel for s in singles], agreed[0][0].covariance.groups, request.structures or 1
     )
     process, theta = suggest(covariance, singles, sample)
-    _, own = process.with_tasks((0,))
-    free = np.setdiff1d(np.arange(process.size), own)
-
-    def filled(part: FloatArray) -> FloatArray:
-        point = theta.copy()
-        point[free] = part
-        return point
+    free = np.setdiff1d(np.arange(process.size), process.with_tasks((0,))[1])
 
     def prepare(at: FloatArray, terms: int | None) -> Loss:
         given = given_tasks(request.solver)
-        part = Part.of(request.solver, process, filled(at), sample, given=given, terms=terms)
-        whole = loss_of(process, part)
+        part = Part.of(request.solver, process, at, sample, given=given, terms=terms)
+        return loss_of(process, part)
 
-        def loss(point: FloatArray) -> tuple[float, FloatArray, FloatArray | None]:
-            value, gradient, matrix = whole(filled(point))
-            return value, gradient[free], None if matrix is None else matrix[np.ix_(free, free)]
-
-        return loss
+    def keep(searched: FloatArray, value: float) -> None:
+        point = theta.copy()
+        point[free] = searched
+        best.keep_pair(task, point, value)
 
     best = best_of(request.ticket)
     best.given = observations, request, *agreed
     names = (observations.names[0], observations.names[task])
     with run_of(request.ticket).step("pair", names) as step:
-        optimum = in_stages(
+        return from_starts(
+            process,
             prepare,
-            theta[free],
-            process.bounds()[free],
+            theta,
             request,
-            terms=some_terms(request.solver, sample, _PAIR_TERMS),
+            free=free,
+            terms=subsample_size(request.solver, sample, _PAIR_TERMS),
             size=sample.size,
-            lengths=np.flatnonzero(np.isin(free, length_parameters(process))),
             anew=adapts(request, process),
             whole=False,
             rough=True,
-            watch=Watch(step, lambda part, value: best.keep_pair(task, filled(part), value)),
-        ).optimum
-    return replace(optimum, theta=filled(optimum.theta), information=None)
+            watch=Watch(step, keep),
+        )
 
 
 def fit_together(
-    observations: Observations, request: Request, agreed: Agreed, pairs: Sequence[Optimum] = ()
-) -> Fitted:
+    observations: Observations, request: Request, agreed: Agreed, pairs: Sequence[Fit] = ()
+) -> Fit:
     """Maximise the likelihood over all parameters.
 
     Parameters
     ----------
-    pairs : sequence of Optimum
+    pairs : sequence of Fit
         Pair models to start from, one for each secondary, where the method is pairwise.
     """
     best = best_of(request.ticket)
@@ -264,11 +244,12 @@ def fit_together(
         return together.fit(process, theta, watch=Watch(step, best.keep_whole(process)))
 
 
-def _joined(pairs: Sequence[Optimum], theta: FloatArray) -> Optimum:
+def _joined(pairs: Sequence[Fit], theta: FloatArray) -> Optimum:
+    searches = [pair.optimum for pair in pairs]
     return Optimum(
         theta,
-        sum(p.value for p in pairs),
-        all(p.converged for p in pairs),
-        "; ".join(sorted({p.message for p in pairs})),
-        sum(p.evaluations for p in pairs),
+        sum(search.value for search in searches),
+        all(search.converged for search in searches),
+        "; ".join(sorted({search.message for search in searches})),
+        sum(search.evaluations for search in searches),
     )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.alone import Single, starting_point
+from xcopula.fitting.alone import starting_point
+from xcopula.fitting.maximise import Fit
 from xcopula.kernels.correlation import parameters_of
 from xcopula.kernels.covariance import Covariance
 from xcopula.process import Process, Sample
@@ -23,7 +24,7 @@ _MOST = 5000
 
 
 def suggest(
-    covariance: Covariance, singles: Sequence[Single], sample: Sample
+    covariance: Covariance, singles: Sequence[Fit], sample: Sample
 ) -> tuple[Process, FloatArray]:
     """Return the process of all variables, and where the fits to each alone put it.
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.alone import Single, length_parameters, penalised, some_terms
 from xcopula.fitting.interruption import interruptible
+from xcopula.fitting.maximise import Fit, Prepare, maximise, penalised, subsample_size
 from xcopula.fitting.newton import Loss, Optimum, units
 from xcopula.fitting.request import Request
-from xcopula.fitting.stages import Staged, minimise_in_stages
 from xcopula.fitting.suggestion import suggest
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.kernels.covariance import Covariance
@@ -23,11 +22,10 @@ from xcopula.process import Process, Sample
 from xcopula.solvers import Sequential
 
 __all__ = [
-    "Fitted",
     "Together",
     "adapts",
     "begin_together",
-    "in_stages",
+    "from_starts",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -38,36 +36,10 @@ _RESTART_SPREAD = 0.7
 _TERMS = 10_000
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A process at the parameters where an optimiser ended.
-
-    Attributes
-    ----------
-    process : Process
-    optimum : Optimum
-        Its value includes weak priors.
-    prepared : ndarray
-        The parameters that the method's last structure was made for.
-    log_likelihood : float
-        Without them.
-    """
-
-    process: Process
-    optimum: Optimum
-    prepared: FloatArray
-    log_likelihood: float
-
-    @property
-    def theta(self) -> FloatArray:
-        """The parameters."""
-        return self.optimum.theta
-
-
 def begin_together(
     observations: Observations,
     request: Request,
-    singles: Sequence[Single],
+    singles: Sequence[Fit],
     pairs: Mapping[int, FloatArray],
     *,
     apart: bool,
@@ -76,7 +48,7 @@ def begin_together(
 
     Parameters
     ----------
-    singles : sequence of Single
+    singles : sequence of Fit
         Each variable alone.
     pairs : mapping of int to ndarray
         Parameters of pair models, by the number of the secondary.
@@ -84,7 +56,9 @@ def begin_together(
         Whether secondaries have no correlation beyond the primary's.
     """
     covariance = request.covariance(
-        [s.kernel for s in singles], singles[0].groups, singles[0].structures
+        [s.kernel for s in singles],
+        singles[0].covariance.groups,
+        singles[0].covariance.structures,
     )
     process, theta = suggest(covariance, singles, observations.sample)
     for i, pair in pairs.items():
@@ -111,33 +85,31 @@ class Together:
         start: FloatArray,
         *,
         watch: Watch | None = None,
-    ) -> Fitted:
+    ) -> Fit:
         """Maximise the likelihood from a start, and from ``restarts`` others around it."""
         limited = replace(self.request, restarts=0) if self.settled else self.request
-        staged = in_stages(
+        return from_starts(
+            process,
             self._objectives(process),
             start,
-            process.bounds(),
             limited,
             terms=self._terms,
             size=self.sample.size,
-            lengths=length_parameters(process),
             anew=adapts(self.request, process),
             watch=watch,
         )
-        return _fitted(process, staged)
 
     @property
     def _terms(self) -> int | None:
-        return some_terms(self.request.solver, self.sample, _TERMS)
+        return subsample_size(self.request.solver, self.sample, _TERMS)
 
-    def judge(self, process: Process, optimum: Optimum) -> Fitted:
+    def judge(self, process: Process, optimum: Optimum) -> Fit:
         """Evaluate the likelihood at given parameters."""
         theta = optimum.theta
         value, _, matrix = self._objective(process, self._prepare(process, theta))(theta)
-        return _fitted(process, Staged(replace(optimum, value=value, information=matrix), theta))
+        return Fit.of(process, replace(optimum, value=value, information=matrix))
 
-    def _objectives(self, process: Process) -> Callable[[FloatArray, int | None], Loss]:
+    def _objectives(self, process: Process) -> Prepare:
         """Return what makes the objective of so many terms, or of all, for parameters near theta.
 
         The method prepares the sample for it.
@@ -197,34 +169,16 @@ def adapts(request: Request, process: Process) -> bool:
     return isinstance(request.solver, Sequential) and request.solver.adapts(process)
 
 
-def _fitted(process: Process, staged: Staged) -> Fitted:
-    optimum = staged.optimum
-    log_likelihood = -optimum.value - process.log_prior(optimum.theta)[0]
-    return Fitted(process, optimum, staged.prepared, log_likelihood)
-
-
-def in_stages(
-    prepare: Callable[[FloatArray, int | None], Loss],
-    start: FloatArray,
-    bounds: FloatArray,
-    request: Request,
-    **stages: Any,
-) -> Staged:
-    """Minimise from a start, and from ``restarts`` others around it."""
+def from_starts(
+    process: Process, prepare: Prepare, start: FloatArray, request: Request, **options: Any
+) -> Fit:
+    """Maximise from a start, and from ``restarts`` others around it."""
     rng = np.random.default_rng(request.seed)
-    spread = _RESTART_SPREAD * units(bounds)
+    spread = _RESTART_SPREAD * units(process.bounds())
     others = [start + spread * rng.normal(size=start.size) for _ in range(request.restarts)]
-    return minimise_in_stages(
-        _heard(prepare, request),
-        [start, *others],
-        bounds,
-        **stages,
-    )
-
-
-def _heard(
-    prepare: Callable[[FloatArray, int | None], Loss], request: Request
-) -> Callable[[FloatArray, int | None], Loss]:
-    """Return objectives that count for a fit, and stop when it does."""
     best = best_of(request.ticket)
-    return lambda theta, terms: best.counted(interruptible(prepare(theta, terms), request.ticket))
+
+    def counted(theta: FloatArray, terms: int | None) -> Loss:
+        return best.counted(interruptible(prepare(theta, terms), request.ticket))
+
+    return maximise(process, counted, [start, *others], **options)

@@ -1,4 +1,4 @@
-"""Minimising in stages: on some terms first, with neighbours that suit, then on all."""
+"""The one search: on some terms first, with neighbours that suit, then on all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from xcopula.errors import NotPositiveDefiniteError
-from xcopula.fitting import stages
-from xcopula.fitting.stages import minimise_in_stages
+from xcopula.fitting import maximise as module
+from xcopula.fitting.maximise import minimise_in_stages
 
 RNG = np.random.default_rng
 BOX = np.tile([-40.0, 40.0], (3, 1))
@@ -70,18 +70,17 @@ def search(prepare, starts=None, **options):
 def test_ends_at_the_minimum_of_the_whole(seed):
     """Within 0.3 nats, by few evaluations of all terms, though the part's minimum is elsewhere."""
     world = World(seed=seed)
-    staged = search(world.prepare)
-    optimum = staged.optimum
+    optimum = search(world.prepare)
     assert optimum.converged
     assert "promises less than 0.1 nats" in optimum.message
     assert world.minimum - 1e-6 <= optimum.value < world.minimum + 0.15
     assert optimum.value == pytest.approx(world.value(optimum.theta)[0])
     assert world.evaluations[True] <= 4
     assert optimum.evaluations == world.evaluations[True] + world.evaluations[False]
-    part = search(World(seed=seed).prepare, whole=False).optimum
+    part = search(World(seed=seed).prepare, whole=False)
     assert world.value(part.theta)[0] > optimum.value
     assert world.evaluations[False] > 2
-    np.testing.assert_array_equal(staged.prepared, world.prepared[-1][0])
+    np.testing.assert_array_equal(optimum.prepared, world.prepared[-1][0])
 
 
 def test_some_seeds_gain_much():
@@ -89,7 +88,7 @@ def test_some_seeds_gain_much():
     missed = []
     for seed in range(6):
         world = World(seed=seed)
-        part = search(world.prepare, whole=False).optimum
+        part = search(world.prepare, whole=False)
         missed.append(world.value(part.theta)[0] - world.minimum)
     assert max(missed) > 0.6
 
@@ -97,21 +96,19 @@ def test_some_seeds_gain_much():
 def test_all_terms_are_one_stage():
     """Without a number of terms one search on all of them is all there is."""
     world = World()
-    staged = search(world.prepare, terms=None)
+    optimum = search(world.prepare, terms=None)
     assert [terms for _, terms in world.prepared] == [None]
-    assert staged.optimum.value == pytest.approx(world.minimum, abs=0.01)
-    np.testing.assert_array_equal(staged.prepared, np.zeros(3))
+    assert optimum.value == pytest.approx(world.minimum, abs=0.01)
+    np.testing.assert_array_equal(optimum.prepared, np.zeros(3))
 
 
 def test_what_the_part_says_may_be_enough():
     """Then nothing is made of all terms."""
     world = World()
-    staged = search(world.prepare, whole=False)
+    optimum = search(world.prepare, whole=False)
     assert {terms for _, terms in world.prepared} == {500}
     assert world.evaluations[True] == 0
-    assert staged.optimum.value == pytest.approx(
-        world.value(staged.optimum.theta, world.some[:500], 10.0)[0]
-    )
+    assert optimum.value == pytest.approx(world.value(optimum.theta, world.some[:500], 10.0)[0])
 
 
 class TestNeighboursAnew:
@@ -139,7 +136,7 @@ class TestNeighboursAnew:
         calls = []
         goal = np.array([2.0, 0.0, 0.0])
         # Each time half of the way is left.
-        staged = search(
+        optimum = search(
             self.prepare(calls, lambda made: 0.5 * (made + goal)),
             terms=terms,
             lengths=np.array([0]),
@@ -151,15 +148,15 @@ class TestNeighboursAnew:
         np.testing.assert_allclose(made[: len(rounds)], rounds, atol=0.035)
         if terms:
             assert calls[-1][1] is None
-            np.testing.assert_array_equal(calls[-1][0], staged.prepared)
+            np.testing.assert_array_equal(calls[-1][0], optimum.prepared)
         else:
-            np.testing.assert_array_equal(staged.prepared, calls[-1][0])
+            np.testing.assert_array_equal(optimum.prepared, calls[-1][0])
 
     def test_not_for_ever(self):
         """Neighbours that chase their lengths are given up after some rounds."""
         calls = []
         search(self.prepare(calls, lambda made: made + 1.0), lengths=np.array([0]), anew=True)
-        assert len([t for _, t in calls if t]) == 1 + stages._ROUNDS_ON_SOME
+        assert len([t for _, t in calls if t]) == 1 + module._ROUNDS_ON_SOME
         # For the steps on all terms, and once more after them.
         assert len([t for _, t in calls if t is None]) == 2
 
@@ -178,25 +175,23 @@ class TestNeighboursAnew:
 
             return objective
 
-        staged = search(prepare, lengths=np.array([0]), anew=anew)
+        optimum = search(prepare, lengths=np.array([0]), anew=anew)
         assert [terms for _, terms in calls] == ([500, None, None] if anew else [500, None])
-        np.testing.assert_allclose(staged.optimum.theta, [1.0, 0.0, 0.0], atol=0.05)
-        np.testing.assert_array_equal(staged.prepared, calls[-1][0])
+        np.testing.assert_allclose(optimum.theta, [1.0, 0.0, 0.0], atol=0.05)
+        np.testing.assert_array_equal(optimum.prepared, calls[-1][0])
         assert calls[-1][0][0] == pytest.approx(1.0 if anew else 0.0, abs=0.05)
 
     def test_the_last_search_is_a_fine_one(self):
         """What the part says, where it is all, is said to a hundredth of a nat."""
         world = World()
-        staged = search(world.prepare, whole=False, lengths=np.arange(3), anew=True)
+        optimum = search(world.prepare, whole=False, lengths=np.arange(3), anew=True)
         rows = world.some[:500]
         best = min(
-            search(world.prepare, [start], whole=False).optimum.value
-            for start in (staged.optimum.theta, np.array([1.0, -2.0, 3.0]))
+            search(world.prepare, [start], whole=False).value
+            for start in (optimum.theta, np.array([1.0, -2.0, 3.0]))
         )
-        assert staged.optimum.value == pytest.approx(best, abs=0.02)
-        assert staged.optimum.value == pytest.approx(
-            world.value(staged.optimum.theta, rows, 10.0)[0]
-        )
+        assert optimum.value == pytest.approx(best, abs=0.02)
+        assert optimum.value == pytest.approx(world.value(optimum.theta, rows, 10.0)[0])
 
     @pytest.mark.parametrize("anew", [True, False])
     def test_only_lengths_count(self, anew):
@@ -221,8 +216,8 @@ class TestNeighboursAnew:
 
             return count
 
-        staged = search(counted, terms=None, lengths=np.array([0]), anew=True)
-        assert staged.optimum.evaluations == counts[0]
+        optimum = search(counted, terms=None, lengths=np.array([0]), anew=True)
+        assert optimum.evaluations == counts[0]
 
 
 class TestWalls:
@@ -234,18 +229,18 @@ class TestWalls:
             inner = world.prepare(theta, terms)
             return lambda p: (np.inf, np.zeros(3), None) if p[0] < -20.0 else inner(p)
 
-        staged = search(prepare, [np.array([-30.0, 0.0, 0.0]), np.zeros(3)])
-        assert staged.optimum.converged
-        assert staged.optimum.value < world.minimum + 0.3
+        optimum = search(prepare, [np.array([-30.0, 0.0, 0.0]), np.zeros(3)])
+        assert optimum.converged
+        assert optimum.value < world.minimum + 0.3
 
     def test_infinite_everywhere(self):
         """It has not converged, and says why."""
-        staged = search(lambda *_: lambda p: (np.inf, np.zeros(3), None))
-        assert not staged.optimum.converged
-        assert "zero at every point" in staged.optimum.message
+        optimum = search(lambda *_: lambda p: (np.inf, np.zeros(3), None))
+        assert not optimum.converged
+        assert "zero at every point" in optimum.message
         part = search(lambda *_: lambda p: (np.inf, np.zeros(3), None), whole=False)
-        assert not part.optimum.converged
-        assert "zero at every point" in part.optimum.message
+        assert not part.converged
+        assert "zero at every point" in part.message
 
     def test_the_whole_is_infinite_where_the_part_ends(self):
         """What the part found is returned, as not converged."""
@@ -255,12 +250,12 @@ class TestWalls:
             inner = world.prepare(theta, terms)
             return inner if terms else lambda p: (np.inf, np.zeros(3), None)
 
-        staged = search(prepare)
+        optimum = search(prepare)
         expected = search(World().prepare, whole=False)
         # One search ends roughly, since another was to follow.
-        np.testing.assert_allclose(staged.optimum.theta, expected.optimum.theta, atol=1e-3)
-        assert not staged.optimum.converged
-        assert "zero at every point" in staged.optimum.message
+        np.testing.assert_allclose(optimum.theta, expected.theta, atol=1e-3)
+        assert not optimum.converged
+        assert "zero at every point" in optimum.message
 
     @pytest.mark.parametrize("wall", ["infinite", "not positive definite"])
     def test_a_step_into_a_wall_is_shortened(self, wall):
@@ -278,7 +273,7 @@ class TestWalls:
 
             return objective
 
-        optimum = search(prepare).optimum
+        optimum = search(prepare)
         assert -3.0 < optimum.theta[0] <= 0.5
         # The part's minimum has 75 nats, the best within the wall much less.
         assert optimum.value < 25.0
@@ -297,7 +292,7 @@ class TestWalls:
 
             return part if terms else whole
 
-        optimum = search(prepare).optimum
+        optimum = search(prepare)
         assert optimum.value == pytest.approx(7.0)
         np.testing.assert_allclose(optimum.theta, 0.0, atol=1e-8)
         assert len(evaluations) <= 25
@@ -316,7 +311,7 @@ class TestWalls:
 
             return part if terms else whole
 
-        optimum = search(prepare).optimum
+        optimum = search(prepare)
         assert optimum.converged
         assert optimum.value < 0.3
 
@@ -337,7 +332,7 @@ def test_the_whole_ends_no_higher_than_it_began():
 
             return objective
 
-        optimum = search(prepare).optimum
+        optimum = search(prepare)
         assert optimum.value <= prepare(None, None)(centres[0])[0] + 1e-9
         if optimum.converged and "no step" not in optimum.message:
             # The part says how the whole bends: what it says is left is so within that.
