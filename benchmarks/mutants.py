@@ -81,8 +81,8 @@ MUTANTS = (
     Mutant(
         "sample-observed",
         "process/sample.py",
-        "np.where(own[found] == sites, found + where.start, NO_SITE)",
-        "np.where(own[found] == sites, found, NO_SITE)",
+        "np.where(ordered[place] == sites, rows[place], NO_SITE)",
+        "np.where(ordered[place] == sites, place, NO_SITE)",
         "process/test_sample.py::TestSites::test_observed_tells_who_stands_there",
     ),
     Mutant(
@@ -760,8 +760,8 @@ MUTANTS = (
     Mutant(
         "observations-few",
         "labels/rows.py",
-        "if values.size < FEWEST:",
-        "if values.size < FEWEST - 1:",
+        "if entries.values.size < FEWEST:",
+        "if entries.values.size < FEWEST - 1:",
         "labels/test_observations.py::TestErrors::test_too_few_values",
     ),
     Mutant(
@@ -880,7 +880,7 @@ MUTANTS = (
     ),
     Mutant(
         "selection-aic",
-        "fitting/alone.py",
+        "fitting/maximise.py",
         "2.0 * (self.covariance.size + self.marginal.dof - self.log_likelihood)",
         "self.covariance.size + self.marginal.dof - 2.0 * self.log_likelihood",
         "fitting/test_alone.py::TestFit::test_is_at_the_maximum",
@@ -902,7 +902,7 @@ MUTANTS = (
     Mutant(
         "steps-free",
         "fitting/steps.py",
-        "free = np.setdiff1d(np.arange(process.size), own)",
+        "free = np.setdiff1d(np.arange(process.size), process.with_tasks((0,))[1])",
         "free = np.arange(process.size)",
         "fitting/test_steps.py::TestPairs::test_hold_the_primary_s_parameters_exactly",
     ),
@@ -1182,8 +1182,8 @@ MUTANTS = (
     Mutant(
         "graph-travels",
         "solvers/graph.py",
-        "return {f.name: getattr(self, f.name) for f in fields(self)}",
-        "return dict(self.__dict__)",
+        "do not travel.\n        return {f.name: getattr(self, f.name) for f in fields(self)}",
+        "do not travel.\n        return dict(self.__dict__)",
         "solvers/test_neighbours.py::TestTravels::test_a_structure",
     ),
     Mutant(
@@ -1279,9 +1279,9 @@ MUTANTS = (
     ),
     Mutant(
         "likelihood-mixed",
-        "solvers/likelihood.py",
-        "inside[graph.rows] | (inside[graph.neighbours] & there).any(axis=1)",
-        "inside[graph.rows]",
+        "solvers/graph.py",
+        "inside[self.rows] | (inside[self.neighbours] & there).any(axis=1)",
+        "inside[self.rows]",
         "solvers/test_likelihood.py::test_a_term_is_all_less_its_neighbours",
     ),
     Mutant(

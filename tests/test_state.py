@@ -50,6 +50,8 @@ WITHOUT_STATE = {
     "xcopula.model.leaving.LeftOutScore": "a score for the summary",
     "xcopula.solvers.contract.Informed": "an objective at one point",
     "xcopula.solvers.terms.InformedTerms": "terms at one point",
+    "xcopula.solvers.graph.Split": "terms with and without intervals, at an evaluation",
+    "xcopula.storage.netcdf._Target": "a variable of a file while it is written",
     "xcopula.fitting.newton.Optimum": "where a search ended: the model repeats what counts",
     "xcopula.fitting.request.Request": "what was asked of a fit",
     "xcopula.fitting.alone.Alone": "a variable during step one",

@@ -146,8 +146,10 @@ class TestMessages:
             SupportError, match=r"rh: normal between 0 and 100 needs values between 0 and 100: 2 of"
         ):
             LAWS["both"].check_support([101.0, 50.0, -1.0], "rh")
-        with pytest.raises(SupportError, match=r"State a wider `support`.*`censored=`"):
+        with pytest.raises(SupportError, match=r"'100 or more', name the limit by `censored=`"):
             LAWS["both"].check_support([101.0])
+        with pytest.raises(SupportError, match=r"State a wider `support`.*`censored=`"):
+            LAWS["both"].check_support([-1.0])
 
     @pytest.mark.parametrize(
         ("make", "error", "match"),

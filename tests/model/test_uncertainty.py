@@ -74,7 +74,7 @@ class TestFactor:
         content = [1.0 - stats.truncnorm.var(-np.inf, z) for z in limits]
         assert found == pytest.approx(40.0 - number + sum(content), rel=1e-9)
         shown = f"{found:.1f}".removesuffix(".0")
-        assert f"({shown} values, " in half.summary()
+        assert f"({shown} effective values, " in half.summary()
 
 
 class TestPredictions:

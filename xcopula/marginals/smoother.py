@@ -28,7 +28,7 @@ _MAX_PAIRED = 300
 _NATS_PER_STEP = 1.0
 # A larger sample is smoothed by so many of its quantiles.
 _MOST_CENTRES = 2000
-_BATCH = 2_000_000
+_BATCH = 200_000
 # An outlier is so many times as far from the median as most values are.
 _FAR = 10.0
 
