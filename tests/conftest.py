@@ -42,7 +42,7 @@ def no_search(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("searched before the input was checked")
 
-    for place in ("newton", "stages"):
+    for place in ("newton", "maximise"):
         monkeypatch.setattr(f"xcopula.fitting.{place}.minimise", refuse)
 
 
