@@ -48,7 +48,9 @@ _SCALING_BOUNDS = (-5.0, 5.0)
 # equal ranges in all directions: see :attr:`InputGroup.deviation`.
 _LENGTH_PRIOR = (np.log(0.2), 1.4)
 _LOGIT_PRIOR = (1.0, 2.5)
-_CORRELATION_PRIOR = (0.0, 1.5)
+# Of the inverse hyperbolic tangents of correlations: next to uniform for those of the signal. The
+# nuggets of variables have less in common.
+_CORRELATION_PRIOR, _NUGGET_CORRELATION_PRIOR = (0.0, 0.75), (0.0, 0.5)
 
 
 @dataclass(frozen=True)
@@ -296,7 +298,7 @@ class Covariance:
             "length": _LENGTH_PRIOR,
             "logit": _LOGIT_PRIOR,
             "correlation": _CORRELATION_PRIOR,
-            "noise_correlation": _CORRELATION_PRIOR,
+            "noise_correlation": _NUGGET_CORRELATION_PRIOR,
         }.items():
             where = self.layout[name][0]
             means[where], deviations[where] = mean, deviation
