@@ -396,13 +396,7 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
     "max_hours": [
         ([0, -1, NAN], ValueError, "`max_hours` must be positive, found .*None sets no limit"),
         (["4", True, [], 1j, np.array([1, 2])], TypeError, "`max_hours` must be a number of hours or None"),
-        ([1e-12], CostError, "needs about .*thin=3"),
-    ],
-    "thin": [
-        ([0, -1, {"site": 0}], ValueError, "`thin` must be at least 1, found"),
-        ([1.5, "2", True, [], {"site": None}, {"site": 1.5}], TypeError, "`thin` must be an integer, found"),
-        ([{"zz": 2}, {5: 2}, {"x": 2}], ValueError, r"`thin` names dims .*have \['site'\]"),
-        ([100], ValueError, "'a' has 1 finite values"),
+        ([1e-12], CostError, "needs about .*data.thin"),
     ],
     "compute": [(["x", None, 5, []], TypeError, "`compute` must be True or False, found")],
 }
@@ -413,7 +407,6 @@ each("marginals={}", [["normal"], ("normal", "t"), {"gev", "t"}, "select", {"a":
 each("kernels={}", [{"se"}, frozenset({"se"}), "select", {"a": {"se"}}], lambda w, v: fit(kernels=v), WORKS)
 each("max_hours={}", [None, INF, np.float32(2.0)], lambda w, v: fit(max_hours=v), WORKS)
 each("seed={}", [2**70, np.uint8(3)], lambda w, v: fit(seed=v), WORKS)
-each("thin={}", [np.int64(2), {"site": np.uint8(2)}, {}, None], lambda w, v: fit(thin=v), WORKS)
 each("compute={}", [np.False_], lambda w, v: fit(compute=v), WORKS)
 each("structures={}", ["auto", np.int8(2)], lambda w, v: fit(structures=v), WORKS)
 for option in ("neighbours", "predict"):

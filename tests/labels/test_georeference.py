@@ -261,8 +261,6 @@ class TestTables:
         found = xcopula.fit(frame, "zinc", **OPTIONS)
         assert found.log_likelihood == pytest.approx(model.log_likelihood, rel=1e-12)
         assert found.coordinates.projection.crs.to_epsg() == 2056
-        few = xcopula.fit(frame, "zinc", thin=2, **OPTIONS)
-        assert few.observations.sample.size == 13
 
     def test_is_a_target(self, frame, model):
         """The result is on the dim of its index."""
