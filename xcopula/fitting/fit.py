@@ -28,7 +28,7 @@ from xcopula.labels.entries import Source, Unread, to_read
 from xcopula.labels.georeference import from_table
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, describe, gather, read
-from xcopula.labels.points import check_points
+from xcopula.labels.points import check_anchors
 from xcopula.labels.variables import Data
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
@@ -236,8 +236,7 @@ def fit(
         censored=tuple(rule.plain for rule in rules),
     )
     variables = describe(sources, request.named_laws, system, rules)
-    for option, points in request.method.labelled().items():
-        check_points(f"`{option}`", points, system)
+    check_anchors(request.method, system)
     if not compute:
         if listener is not None:
             _check_lazy(progress)

@@ -26,7 +26,7 @@ from xcopula.labels.entries import Entries, find_entries
 from xcopula.labels.georeference import from_table
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, gather, read
-from xcopula.labels.points import check_points
+from xcopula.labels.points import check_anchors
 from xcopula.labels.variables import Data
 from xcopula.marginals import Recipe
 from xcopula.methods import resolve_method
@@ -226,8 +226,7 @@ class _Asked:
             censored=request.censored,
         )
         check_inputs(system.names, NAMES)
-        for option, points in request.method.labelled().items():
-            check_points(f"`{option}`", points, system)
+        check_anchors(request.method, system)
         entries = find_entries(sources)
         directed = free_groups(options["anisotropy"], system)
         plain = tuple(rule.plain for rule in request.censored)
