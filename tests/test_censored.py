@@ -63,17 +63,6 @@ def test_a_lazy_fit_has_the_same(fitted, data):
     assert lazy.variables[0].censored == model.variables[0].censored
 
 
-def test_arrays_are_thinned(data):
-    """Every third value has its own limit."""
-    given = {"metal": (None, data["limit"].where(data["low"]))}
-    whole, some = (
-        xcopula.fit(data, "metal", thin=thin, censored=given, **(OPTIONS | {"marginals": "gamma"}))
-        for thin in (None, {"site": 3})
-    )
-    np.testing.assert_array_equal(limits(some), limits(whole)[:, ::3])
-    assert some.variables[0].censored.kind == "arrays"
-
-
 def test_files_and_pickles(fitted, tmp_path, grid):
     """Limits and what told them come back to the last bit, and so do predictions."""
     path = fitted.save(tmp_path / "m.nc")

@@ -39,23 +39,6 @@ def test_baselines_agree_with_the_full_model(sites):
         np.testing.assert_allclose(ours.predict(sites)["metal"], reference, atol=0.05)
 
 
-def test_inducing_points_with_labels(sites):
-    """Inducing points may be given for all variables or for each."""
-    points = sites.isel(site=slice(0, 25))
-    one = xcopula.fit(sites, "metal", "proxy", method=Sparse("dtc", points), **FIXED)
-    each = {"metal": points, "proxy": points}
-    two = xcopula.fit(sites, "metal", "proxy", method=Sparse("dtc", each), **FIXED)
-    assert one.log_likelihood == pytest.approx(two.log_likelihood, abs=1e-9)
-    assert "DTC with 50 inducing points" in one.summary()
-
-
-def test_points_outside_the_domain_warn(sites):
-    """Inducing points far away are told of."""
-    far = sites.isel(site=slice(0, 25)).assign_coords(x=sites["x"][:25] + 100.0)
-    with pytest.warns(UserWarning, match="25 of 25 inducing points lie outside"):
-        xcopula.fit(sites, "metal", "proxy", method=Sparse("dtc", far), **FIXED)
-
-
 @pytest.mark.parametrize(
     ("method", "error", "match"),
     [

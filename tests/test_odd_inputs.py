@@ -396,13 +396,7 @@ REFUSED: dict[str, list[tuple[list[Any], Any, str]]] = {
     "max_hours": [
         ([0, -1, NAN], ValueError, "`max_hours` must be positive, found .*None sets no limit"),
         (["4", True, [], 1j, np.array([1, 2])], TypeError, "`max_hours` must be a number of hours or None"),
-        ([1e-12], CostError, "needs about .*thin=3"),
-    ],
-    "thin": [
-        ([0, -1, {"site": 0}], ValueError, "`thin` must be at least 1, found"),
-        ([1.5, "2", True, [], {"site": None}, {"site": 1.5}], TypeError, "`thin` must be an integer, found"),
-        ([{"zz": 2}, {5: 2}, {"x": 2}], ValueError, r"`thin` names dims .*have \['site'\]"),
-        ([100], ValueError, "'a' has 1 finite values"),
+        ([1e-12], CostError, "needs about .*data.thin"),
     ],
     "compute": [(["x", None, 5, []], TypeError, "`compute` must be True or False, found")],
 }
@@ -413,7 +407,6 @@ each("marginals={}", [["normal"], ("normal", "t"), {"gev", "t"}, "select", {"a":
 each("kernels={}", [{"se"}, frozenset({"se"}), "select", {"a": {"se"}}], lambda w, v: fit(kernels=v), WORKS)
 each("max_hours={}", [None, INF, np.float32(2.0)], lambda w, v: fit(max_hours=v), WORKS)
 each("seed={}", [2**70, np.uint8(3)], lambda w, v: fit(seed=v), WORKS)
-each("thin={}", [np.int64(2), {"site": np.uint8(2)}, {}, None], lambda w, v: fit(thin=v), WORKS)
 each("compute={}", [np.False_], lambda w, v: fit(compute=v), WORKS)
 each("structures={}", ["auto", np.int8(2)], lambda w, v: fit(structures=v), WORKS)
 for option in ("neighbours", "predict"):
@@ -433,19 +426,21 @@ row("two kernels for one", lambda w: fit(None, "a", "b", coupling="icm", kernels
 row("law of cokriging", lambda w: fit(method="cokriging", marginals="gamma"), ValueError, "takes normal marginals only, found .*Leave")
 row("law of other data", lambda w: fit(marginals=w.sloped.marginals[0]), TypeError, "`regress.*it is fitted to these")
 row("values outside a support", lambda w: fit(with_a(A - 50.0), marginals="gamma"), SupportError, "'a': gamma needs positive values: 12 of 12")
-LABELLED = {"inducing": lambda p: Sparse("fitc", inducing=p), "anchors": lambda p: Transductive(anchors=p)}
-for option, made in LABELLED.items():
-    asked = lambda w, p, m=made: fit(None, "a", "b", method=m(p))  # noqa: E731
-    row(f"{option} of no point", lambda w, f=asked: f(w, w.target.isel(x=[])), CoordinateError, rf"`{option}` has no point: its sizes are .'x': 0.*Give at least one")
-    row(f"{option} without coordinates", lambda w, f=asked: f(w, xr.Dataset()), CoordinateError, f"`{option}` lacks the coordinate 'x'")
-    row(f"{option} in seconds", lambda w, f=asked: f(w, at(1.0, units="s")), CoordinateError, f"`{option}`: Coordinate 'x' is in 's'")
-    row(f"{option} that are NaN", lambda w, f=asked: f(w, at(1.0, NAN)), CoordinateError, "1 of 2 .* not finite. Drop them")
-    row(f"{option} of a class", lambda w, f=asked: f(w, xr.Dataset), TypeError, f"`{option}` must be a Dataset of points")
-    row(f"{option} of a tree", lambda w, f=asked: f(w, xr.DataTree(w.target)), TypeError, f"`{option}` must be a Dataset of points")
-row("inducing of no point, by name", lambda w: fit(method=Sparse(inducing={"a": w.target.isel(x=[])})), CoordinateError, r"`inducing\['a'\]` has no point")
+def anchored(w, points):
+    """A fit with anchors."""
+    return fit(None, "a", "b", method=Transductive(anchors=points))
+
+
+row("anchors of no point", lambda w: anchored(w, w.target.isel(x=[])), CoordinateError, r"`anchors` has no point: its sizes are .'x': 0.*Give at least one")
+row("anchors without coordinates", lambda w: anchored(w, xr.Dataset()), CoordinateError, "`anchors` lacks the coordinate 'x'")
+row("anchors in seconds", lambda w: anchored(w, at(1.0, units="s")), CoordinateError, "`anchors`: Coordinate 'x' is in 's'")
+row("anchors that are NaN", lambda w: anchored(w, at(1.0, NAN)), CoordinateError, "1 of 2 .* not finite. Drop them")
+row("anchors of a class", lambda w: anchored(w, xr.Dataset), TypeError, "`anchors` must be a Dataset of points")
+row("anchors of a tree", lambda w: anchored(w, xr.DataTree(w.target)), TypeError, "`anchors` must be a Dataset of points")
 row("inducing of another variable", lambda w: fit(method=Sparse(inducing={"zz": 3})), KeyError, r"`inducing` names \['zz'\], but the variables are \['a'\]")
 each("inducing={}", [0, -1], lambda w, v: Sparse(inducing=v), ValueError, "`inducing` must be at least 1")
 each("inducing={}", [1.5, None, True, "20", [3]], lambda w, v: Sparse(inducing=v), TypeError, "`inducing` must be an integer")
+row("inducing points with labels", lambda w: fit(method=Sparse(inducing=w.target)), KeyError, r"`inducing` names \[\], but the variables")
 each("sparse {}", ["zz", 5, []], lambda w, v: Sparse(v), ValueError, "Unknown sparse method")
 each("weights={}", ["zz", 5, None, []], lambda w, v: Transductive(weights=v), ValueError, "Unknown weights .*Choose")
 each("anchors={}", ["zz", 5, [1.0], {}], lambda w, v: Transductive(anchors=v), ValueError, "Unknown anchors .*Choose")

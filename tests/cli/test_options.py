@@ -44,7 +44,7 @@ def test_every_option():
         *("--anisotropy", "space", "--anisotropy", "other"),
         *("--censored", "Cd=0.2", "--censored", "Ni=:upper", "--replicates"),
         *("--support", "Cd=0:", "--support", "Ni=-1:50"),
-        *("--thin", "x=2", "--max-hours", "none", "--restarts", "0", "--seed", "5"),
+        *("--max-hours", "none", "--restarts", "0", "--seed", "5"),
     )
     assert found.names == ["Cd", "Ni", "Zn"]
     assert found.coordinates == ["x", "y"]
@@ -64,7 +64,6 @@ def test_every_option():
         "censored": {"Cd": 0.2, "Ni": (None, "upper")},
         "support": {"Cd": (0.0, None), "Ni": (-1.0, 50.0)},
         "replicates": True,
-        "thin": {"x": 2},
         "max_hours": None,
         "restarts": 0,
         "seed": 5,
@@ -100,7 +99,6 @@ def test_the_command_line_comes_before_the_file(tmp_path):
     ("words", "message"),
     [
         ([], "Missing option '--primary'"),
-        (["--primary", "Cd", "--thin", "often"], "must be a whole number, found 'often'"),
         (["--primary", "Cd", "--max-hours", "long"], "must be a number or none, found 'long'"),
         (["--primary", "Cd", "--kernel", "se", "--kernel", "Ni=se"], "must be NAME=VALUE"),
     ],

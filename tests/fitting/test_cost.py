@@ -156,7 +156,8 @@ class TestCheck:
                 CostError,
                 match=rf"method='{method}' with solver='exact' on 21,900 values .* GB and .* hours."
                 r" The limits are.*Use solver='neighbours', .*\(about .* seconds\); or .*"
-                r"method='fitc' \(about .*\), .*inducing.*thin=\{'time': 7\}.*max_hours=None",
+                r"method='fitc' \(about .*\), .*inducing.*"
+                r"data\.isel\(time=slice\(None, None, 7\)\).*max_hours=None",
             ):
                 xcopula.fit(year, "v", method=method, solver="exact")
             peak = tracemalloc.get_traced_memory()[1]
@@ -168,12 +169,11 @@ class TestCheck:
     def test_fewer_days_fit(self, year):
         """Every thirtieth day is a model of 13 days that is soon fitted."""
         fitted = xcopula.fit(
-            year,
+            year.thin(time=30),
             "v",
             marginals="normal",
             kernels="matern12",
             method="full",
-            thin={"time": 30},
             restarts=0,
         )
         assert fitted.observations.sample.size == 60 * 13
@@ -221,37 +221,3 @@ class TestCheck:
             CostError, match=r"Use solver='neighbours', .*; or method='transductive', .*fitc"
         ):
             xcopula.fit(data, "v", ["a", "b"], method="full", solver="exact", max_hours=0.01)
-
-
-class TestThin:
-    def test_along_every_dim_or_some(self, year):
-        """A number thins all dims, a mapping those it names."""
-        few = year.isel(time=slice(0, 8), site=slice(0, 20))
-        options = {"marginals": "normal", "kernels": "matern12", "method": "full", "restarts": 0}
-        both = xcopula.fit(few, "v", thin=2, **options)
-        assert both.observations.sample.size == 10 * 4
-        one = xcopula.fit(few, "v", thin={"time": 4}, **options)
-        assert one.observations.sample.size == 20 * 2
-        assert xcopula.fit(few.isel(time=[0, 4]), "v", **options).log_likelihood == pytest.approx(
-            one.log_likelihood, rel=1e-9
-        )
-
-    @pytest.mark.parametrize(
-        ("thin", "error", "match"),
-        [
-            (0, ValueError, "`thin` must be at least 1, found 0"),
-            ({"time": -1}, ValueError, "`thin` must be at least 1, found -1"),
-            (2.5, TypeError, "`thin` must be an integer, found 2.5"),
-            ("time", TypeError, "`thin` must be an integer, found 'time'"),
-            ({"time": "7"}, TypeError, "`thin` must be an integer, found '7'"),
-            (
-                {"day": 7},
-                ValueError,
-                r"`thin` names dims \['day'\]; the data have \['site', 'time'",
-            ),
-        ],
-    )
-    def test_errors(self, year, thin, error, match):
-        """A step is a whole number of at least one, along dims that there are."""
-        with pytest.raises(error, match=match):
-            xcopula.fit(year, "v", thin=thin)

@@ -13,7 +13,7 @@ from sources import EAST, NORTH
 import xcopula
 from xcopula.errors import CoordinateError
 from xcopula.fitting.directions import input_groups
-from xcopula.fitting.request import Request, check_names, check_supports, check_thin
+from xcopula.fitting.request import Request, check_names, check_supports
 from xcopula.kernels import KERNELS, Nested
 from xcopula.kernels.covariance import InputGroup
 from xcopula.labels.observations import observe
@@ -57,7 +57,6 @@ class TestSignature:
             "crs",
             "ard",
             "anisotropy",
-            "thin",
             "compute",
             "progress",
         }
@@ -214,15 +213,6 @@ class TestNames:
     def test_no_secondary(self, secondary):
         """One variable is a model too."""
         assert check_names("a", secondary) == ["a"]
-
-
-@pytest.mark.parametrize("thin", [None, 1, np.int64(3), {"time": 7}, {"time": np.int32(2), "x": 1}])
-def test_steps_of_thinning(thin):
-    """Whole numbers of any type pass, as Python's own."""
-    passed = check_thin(thin)
-    assert passed == thin
-    steps = passed.values() if isinstance(passed, dict) else [passed]
-    assert all(type(step) in (int, type(None)) for step in steps)
 
 
 @pytest.mark.usefixtures("no_search")

@@ -269,21 +269,13 @@ class Single(Wendland):
         (Wendland(smoothness=0.0), ValueError, "its smoothness is 0.0"),
         (Wendland(reach=0.5), ValueError, "still 0.19 at its reach of 0.5. Set the reach"),
         (Single(), ValueError, r"profile\(x\) returns ndarray. Return a tuple of 3 arrays: corr"),
-        (changed(value=lambda x, v: v[:-1]), ValueError, r"a correlation of shape \(98,\) for"),
+        (changed(value=lambda x, v: v[:-1]), ValueError, r"a correlation of shape \(513,\) for"),
         (changed(slope=lambda x, v: v / x), ValueError, "first derivative .* at 0 is nan"),
         (changed(value=lambda x, v: 0.5 * v), ValueError, "correlation at 0 is 0.5. It must be 1"),
-        (
-            changed(value=lambda x, v: v * (1 + 20 * x)),
-            ValueError,
-            "correlation at 0.26.* is 3.79.*between -1 and 1",
-        ),
-        (
-            changed(slope=lambda x, v: 0.5 * v),
-            ValueError,
-            "first derivative at x = .* is 0.5 times what differences give. Correct",
-        ),
-        (changed(curvature=lambda x, v: -v), ValueError, "second derivative at x = .* is -1 times"),
-        (RationalQuadratic(0.5), ValueError, "a table misses it by .*no longer"),
+        (changed(value=lambda x, v: v * (1 + 20 * x)), ValueError, "derivatives misses it by"),
+        (changed(slope=lambda x, v: 0.5 * v), ValueError, "misses it by .*Correct the derivatives"),
+        (changed(curvature=lambda x, v: -v), ValueError, "misses it by .*Correct the derivatives"),
+        (RationalQuadratic(0.5), ValueError, "misses it by .*no longer"),
     ],
 )
 def test_what_is_no_kernel_is_refused(spec, error, message):
@@ -325,8 +317,7 @@ def crossed(**parts):
     [
         ({"value": lambda v: v[1:]}, "cross returns a value of shape"),
         ({"by_first": lambda v: v + np.nan}, "the by_first that cross returns at 0 is nan"),
-        ({"slope": lambda v: 2.0 * v}, "its cross slope at r = .* is 2 times"),
-        ({"by_first": lambda v: -v}, "its cross by_first at r = .* is -1 times"),
+        ({"slope": lambda v: 2.0 * v}, "misses its cross-correlation with 'gaussian' by"),
         ({"value": lambda v: v + 0.1}, "its cross-correlation with 'gaussian' is 0.1 at"),
         (
             dict.fromkeys(CrossProfile._fields, lambda v: 1.5 * v),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from xcopula.labels.censoring import Rule, rules_of, thinned_censored
+from xcopula.labels.censoring import Rule, rules_of
 
 FLAG = xr.DataArray([True, False], dims="site")
 
@@ -81,20 +81,6 @@ class TestRules:
 def test_descriptions(rule, text):
     """The summary says where limits come from."""
     assert rule.describe() == text
-
-
-def test_arrays_are_thinned_with_the_data():
-    """Along the dims that they have; all else stays."""
-    numbers = xr.DataArray(np.arange(12.0).reshape(3, 4), dims=("time", "site"))
-    given = {"a": numbers[0], "b": (None, numbers), "c": "name"}
-    found = thinned_censored(given, {"site": 2})
-    np.testing.assert_array_equal(found["a"], [0.0, 2.0])
-    assert found["b"][1].shape == (3, 2)
-    assert found["b"][0] is None
-    assert found["c"] == "name"
-    assert thinned_censored(given, 3)["b"][1].shape == (1, 2)
-    assert thinned_censored(given, None) is given
-    assert thinned_censored("auto", 2) == "auto"
 
 
 def test_what_may_make_intervals():

@@ -106,18 +106,6 @@ class TestChunks:
         data, lazy = drawn
         assert seen(lazy, laws) == seen(data, laws)
 
-    @pytest.mark.parametrize("thin", [2, {"x": 2, "time": 3}])
-    def test_thinned_before_they_are_read(self, thin):
-        """Every k-th entry only, as in memory; the graph slices what it reads."""
-        data = field(0, (9, 6, 7), share=0.2, curved="no")
-        options = {"kernels": "matern32", "marginals": "normal", "restarts": 0, "thin": thin}
-        found, expected = (
-            xcopula.fit(d, "metal", "proxy", **options)
-            for d in (data.chunk(time=2, y=4, x=3), data)
-        )
-        np.testing.assert_array_equal(found.theta, expected.theta)
-        assert found.observations.sample.size < 200
-
     @pytest.mark.parametrize("missing", [False, True])
     @pytest.mark.parametrize("constant", [False, True])
     def test_dates_of_every_cell(self, missing, constant):

@@ -11,7 +11,6 @@ from strategies import raise_if_dask_computes
 from xcopula.labels.variables import (
     is_lazy,
     pick,
-    thinned,
     wanted,
     with_fields,
     without_idle,
@@ -92,30 +91,6 @@ class TestFields:
         found = with_fields(arrays, [None, regress("normal", on="h")], data)
         assert "h" not in found["metal"].coords
         np.testing.assert_array_equal(found["proxy"]["h"], np.arange(60.0))
-
-
-class TestThinned:
-    def test_along_all_dims_or_some(self):
-        """A number is for every dim."""
-        data = xr.Dataset({"v": (("y", "x"), np.zeros((6, 9)))})
-        assert dict(thinned(data, 2).sizes) == {"y": 3, "x": 5}
-        assert dict(thinned(data, {"x": 3}).sizes) == {"y": 6, "x": 3}
-        assert thinned(data, None) is data
-
-    def test_of_a_mapping(self):
-        """Each array is thinned along the dims that it has."""
-        data = {
-            "a": xr.DataArray(np.zeros((4, 6)), dims=("t", "p")),
-            "b": xr.DataArray(np.zeros(6), dims="q"),
-        }
-        found = thinned(data, {"t": 2, "q": 3})
-        assert found["a"].shape == (2, 6)
-        assert found["b"].shape == (2,)
-
-    def test_dims_that_there_are_not(self):
-        """Are named with those there are."""
-        with pytest.raises(ValueError, match=r"`thin` names dims \['day'\]; the data have \['x'\]"):
-            thinned(xr.Dataset({"v": ("x", TEN)}), {"day": 2})
 
 
 class TestLazy:

@@ -58,21 +58,6 @@ class OneNumber(Logistic):
         return super().from_normal(z).sum()
 
 
-class Flat(Logistic):
-    def to_normal(self, y):
-        return np.ravel(super().to_normal(y))
-
-
-class NoScalars(Logistic):
-    def to_normal(self, y):
-        return np.array([super(NoScalars, self).to_normal(v) for v in y])
-
-
-class Forgetful(Logistic):
-    def to_normal(self, y):
-        return np.nan_to_num(super().to_normal(y))
-
-
 class Overflowing(Logistic):
     def from_normal(self, z):
         return np.where(np.asarray(z) > 2.0, np.inf, super().from_normal(z))
@@ -95,20 +80,9 @@ class Table(Logistic):
         return np.array([[self.location, self.log_scale]])
 
 
-class Stubborn(Logistic):
-    def with_theta(self, theta):
-        return self
-
-
 class Nothing(Logistic):
     def with_theta(self, theta):
         return None
-
-
-class Unbounded(Logistic):
-    @property
-    def bounds(self):
-        return np.array([[0.0, 1.0]])
 
 
 class Unfitted(Logistic):
@@ -119,16 +93,11 @@ BROKEN = {
     Decreasing: r"from_normal goes from .* to .* as the score grows.* It must increase",
     Elsewhere: r"to_normal\(from_normal\(.*\)\) is .*inverse of the other",
     OneNumber: r"from_normal returns shape \(\) for an array of shape \(25,\)",
-    Flat: r"to_normal returns shape \(1,\) for an array of shape \(\)",
-    NoScalars: r"to_normal of an array of shape \(\) raises TypeError.*arrays of any shape",
-    Forgetful: r"to_normal\(\[.*nan.*NaN must stay NaN",
     Overflowing: r"from_normal\(2\.25\) is inf.*finite value for every finite score",
     Unnormalised: r"log_density\(.*\) is .*, where to_normal has",
     NotFinite: r"its theta is array\(\[ ?0\., nan\]\)\. Give it a 1-D array of finite numbers",
     Table: r"its theta is array\(\[\[0\., 0\.\]\]\)",
-    Stubborn: r"with_theta\(.*\) has the theta \[0\.0, 0\.0\]",
     Nothing: r"with_theta returns None\. Return the law",
-    Unbounded: r"its bounds are array\(\[\[0\., 1\.\]\]\)",
 }
 
 

@@ -10,7 +10,6 @@ import pickle
 import numpy as np
 import pytest
 import reference
-import xarray as xr
 
 from xcopula.arguments import check_integer
 from xcopula.fitting.newton import minimise
@@ -26,7 +25,6 @@ from xcopula.methods import (
     resolve_method,
 )
 from xcopula.methods import committee as committee_module
-from xcopula.methods.contract import is_labelled
 from xcopula.methods.observed import unexplained
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers import SOLVERS, Conditioned, Cost, Exact, Neighbours, Sequential
@@ -107,8 +105,7 @@ class TestObjects:
         assert "log-likelihood" in method.likelihood
         assert isinstance(method.pairwise, bool)
         assert method.polish
-        assert method.labelled() == {}
-        assert method.located(None, ["a", "b"]) is method
+        assert method.for_variables(["a", "b"]) is method
 
     def test_cost(self, method, solver):
         """Estimated from the sizes alone; more data cost more."""
@@ -605,13 +602,6 @@ class TestHelpers:
         assert check_integer("n", 0) == 0
         with pytest.raises(ValueError, match="`n` must be at least 2, found 1"):
             check_integer("n", 1, least=2)
-
-    def test_labels(self):
-        """A Dataset has labels; arrays, numbers, names and mappings have none."""
-        assert is_labelled(xr.Dataset())
-        points = np.zeros((2, 3))
-        for other in (points, 3, "auto", None, {"a": 1}, Targets.nowhere(points)):
-            assert not is_labelled(other)
 
     def test_a_method_needs_all_parts(self):
         """A method of one's own without a part of the contract cannot be made."""

@@ -7,7 +7,6 @@ import tracemalloc
 import numpy as np
 import pytest
 import reference
-import xarray as xr
 
 from xcopula.methods import Full, Sparse
 from xcopula.methods.lowrank import LowRank
@@ -267,8 +266,6 @@ class TestWork:
         assert Sparse("fitc", {"a": 10, "b": 20}).cost(solver, sizes) == expected
         given = (np.zeros((2, 10)), np.zeros((2, 20)))
         assert Sparse("fitc", given).cost(solver, sizes) == expected
-        points = xr.Dataset(coords={"x": ("p", np.arange(30.0)), "y": ("p", np.arange(30.0))})
-        assert Sparse("fitc", points).cost(solver, sizes) == expected
 
 
 class TestInducing:
@@ -318,33 +315,18 @@ class TestInducing:
         assert points[0] is own
         assert points[1].shape == (2, 3)
 
-    def test_labelled_points_are_located(self):
-        """A Dataset serves all variables, a mapping each; others are left as they are."""
-        given = xr.Dataset(coords={"x": ("p", [1.0, 2.0])})
-        inputs = np.zeros((1, 2))
-
-        def locate(name, points):
-            assert points is given
-            return Targets.nowhere(inputs)
-
-        one = Sparse("dtc", given).located(locate, ["a", "b"])
-        assert one.kind == "dtc"
-        assert [p is inputs for p in one.inducing] == [True, True]
-        each = Sparse("dtc", {"b": given, "a": 7}).located(locate, ["a", "b"])
-        assert each.inducing[0] == 7
-        assert each.inducing[1] is inputs
-        assert list(Sparse("dtc", given).labelled().values()) == [given]
-        assert list(Sparse("dtc", {"b": given, "a": 7}).labelled().values()) == [given]
-        number = Sparse("dtc", 7)
-        assert number.located(locate, ["a", "b"]) is number
-        assert number.labelled() == {}
-
     def test_names_must_be_those_of_the_variables(self):
         """The message names both."""
         with pytest.raises(
             KeyError, match=r"`inducing` names \['a'\], but the variables are \['a', "
         ):
-            Sparse("dtc", {"a": 7}).located(None, ["a", "b"])
+            Sparse("dtc", {"a": 7}).for_variables(["a", "b"])
+
+    def test_numbers_by_name(self):
+        """In the order of the variables; one number for all stays."""
+        assert Sparse("dtc", {"b": 3, "a": 7}).for_variables(["a", "b"]).inducing == (7, 3)
+        number = Sparse("dtc", 7)
+        assert number.for_variables(["a", "b"]) is number
 
 
 class TestOptions:
@@ -366,7 +348,7 @@ class TestOptions:
         "inducing", [True, np.True_, 2.0, "20", None, [3], {"a": 2.5}, {"a": True}]
     )
     def test_no_number(self, inducing):
-        """A whole number, labelled points, or a mapping of them."""
+        """A whole number, or a mapping of them."""
         with pytest.raises(TypeError, match="`inducing` must be an integer, found"):
             Sparse(inducing=inducing)
 

@@ -672,16 +672,3 @@ class TestOptions:
         for anchors in ("auto", "block", None, xr.Dataset(), points):
             assert Transductive(anchors=anchors).anchors is anchors
         assert Transductive(polish=np.False_).polish == False  # noqa: E712
-
-    def test_labelled_anchors_are_located_once(self):
-        """Anchors with labels become targets; others are left as they are."""
-        given = xr.Dataset(coords={"x": ("p", [1.0, 2.0])})
-        method = Transductive(anchors=given)
-        assert method.labelled() == {"anchors": given}
-        points = Targets.nowhere(np.zeros((1, 2)))
-        asked = []
-        located = method.located(lambda *a: asked.append(a) or points, ["a", "b"])
-        assert located.anchors is points
-        assert asked == [("anchors", given)]
-        assert located.labelled() == {}
-        assert located.located(None, ["a", "b"]) is located

@@ -17,7 +17,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 import xcopula
 from xcopula.errors import MarginalWarning
-from xcopula.methods import Committee, Sparse, Transductive
+from xcopula.methods import Committee, Transductive
 from xcopula.methods.committee import Blocks
 from xcopula.methods.part import Part
 from xcopula.model.extremes import EXTREME_SCORE, extreme_score, warn_of_laws
@@ -365,16 +365,7 @@ class TestReadOnly:
         """Whatever a model holds, the data, the parameters and laws."""
         assert_read_only(fit_by(method))
 
-    @pytest.mark.parametrize(
-        "method",
-        [
-            lambda points: Transductive(anchors=points),
-            lambda points: Sparse("dtc", inducing=points),
-            lambda points: Sparse("fitc", inducing={"metal": points, "proxy": points}),
-        ],
-        ids=["anchors", "inducing", "each"],
-    )
-    def test_points_of_a_method_too(self, sites, method):
+    def test_anchors_too(self, sites):
         """Given points become arrays of the model; those that were given are left alone."""
         points = (
             sites[["x", "y"]]
@@ -385,7 +376,7 @@ class TestReadOnly:
             sites,
             "metal",
             "proxy",
-            method=method(points),
+            method=Transductive(anchors=points),
             marginals="normal",
             kernels="matern32",
             coupling="icm",

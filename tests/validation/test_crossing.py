@@ -233,21 +233,6 @@ class TestResult:
         again = cross_validate(network, "flow", "level", folds=region, refit=False, **options)
         np.testing.assert_array_equal(again["crps"], found["crps"])
 
-    def test_thinned_data(self, sites):
-        """Folds that were given are thinned with the data."""
-        part = xr.DataArray(np.arange(60) // 20, dims="site")
-        found = cross_validate(
-            sites, "metal", folds=part, refit=False, thin=2, **(QUICK | {"marginals": "lognormal"})
-        )
-        assert found["fold"].values.tolist() == [0] * 10 + [1] * 10
-
-    def test_thinned_along_another_dim(self, network):
-        """Folds stay as they are along dims that are not thinned."""
-        region = xr.DataArray(list("aabbccab"), dims="station")
-        options = {"marginals": "normal", "kernels": "matern12", "restarts": 0, "refit": False}
-        found = cross_validate(network, "flow", folds=region, thin={"time": 2}, **options)
-        assert found["fold"].values.tolist() == [r for r in "aabbccab" for _ in range(3)]
-
     def test_by_seed(self, sites, fixed):
         """The same seed gives the same result to the last bit, another one other folds."""
         again = cross_validate(sites, "metal", "proxy", folds=4, refit=False, **QUICK)

@@ -104,9 +104,6 @@ _OPTIONS = (
         help="A site may have several values of a variable: they differ by the nugget.",
     ),
     click.option(
-        "--thin", metavar="[DIM=]N", multiple=True, help="Use every N-th entry; repeatable."
-    ),
-    click.option(
         "--max-hours", metavar="HOURS", callback=_hours, help="Refuse longer fits; 4, or none."
     ),
     click.option("--restarts", type=int, metavar="N", help="Further starts; 0 by default."),
@@ -257,6 +254,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "anisotropy": _anisotropy,
     "censored": _censored,
     "support": _support,
-    "thin": lambda given: numbers_by_name(given, "--thin", int),
     "max_hours": config.parse_hours,
 }

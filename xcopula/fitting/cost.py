@@ -141,8 +141,8 @@ def check_cost(
         )
     times = [a.name for a in observations.coordinates.axes if a.epoch]
     dims = observations.variables[0].dims
-    thin = next((f"thin={{{name!r}: 7}}" for name in times if name in dims), "thin=3")
-    advice.append(f"a part of the data: a window, or {thin} to skip some along a dim")
+    step = next((f"isel({name}=slice(None, None, 7))" for name in times if name in dims), "thin(3)")
+    advice.append(f"a part of the data: a window, or data.{step} to skip some along a dim")
     alone = method.name == "full" and len(sizes) == 1
     raise CostError(
         f"method={method.name!r} with solver={solver.name!r} on {sum(sizes):,} values "

@@ -18,18 +18,18 @@ from xcopula.fitting.directions import Anisotropy, free_groups
 from xcopula.fitting.interruption import stop_together
 from xcopula.fitting.maximise import Fit
 from xcopula.fitting.recovery import interruption
-from xcopula.fitting.request import Request, check_names, check_thin
+from xcopula.fitting.request import Request, check_names
 from xcopula.fitting.steps import Agreed, begin, bring_together, fit_alone, fit_pair, fit_together
 from xcopula.fitting.watch import keep_best
 from xcopula.jit.compiler import compilations
-from xcopula.labels.censoring import Censored, thinned_censored
+from xcopula.labels.censoring import Censored
 from xcopula.labels.coordinates import CoordinateSystem, Coords
 from xcopula.labels.entries import Source, Unread, to_read
 from xcopula.labels.georeference import from_table
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, describe, gather, read
-from xcopula.labels.points import check_points
-from xcopula.labels.variables import Data, Thin, thinned
+from xcopula.labels.points import check_anchors
+from xcopula.labels.variables import Data
 from xcopula.methods import Method
 from xcopula.model import CopulaModel, LazyModel
 from xcopula.model.extremes import warn_of_laws
@@ -72,7 +72,6 @@ def fit(
     censored: Censored = "auto",
     replicates: bool = False,
     uncertainty: str = "inflated",
-    thin: Thin = None,
     max_hours: float | None = 4.0,
     restarts: int = 0,
     seed: int = 0,
@@ -172,8 +171,6 @@ def fit(
         deviation by ``sqrt(n / (n - k))``, n the number of values of a variable and k that of its
         parameters. "plugin" takes parameters for certain: with few sites intervals are then too
         narrow. :meth:`CopulaModel.with_uncertainty` changes it later.
-    thin : int or mapping of dim to int, optional
-        Use only every n-th entry of the data, along all dims or along those that are named.
     max_hours : float, optional
         A fit is refused before it starts if it is estimated to take longer, or to need more
         memory than the machine has. With None nothing is refused.
@@ -208,7 +205,7 @@ def fit(
     >>> model.tasks
     ('primary', 'cotask')
     """
-    names, thin = check_names(primary, secondary), check_thin(thin)
+    names = check_names(primary, secondary)
     request = Request.of(
         names,
         method=method,
@@ -222,13 +219,13 @@ def fit(
         restarts=restarts,
         seed=seed,
         max_hours=max_hours,
-        censored=thinned_censored(censored, thin),
+        censored=censored,
         replicates=replicates,
         support=support,
     )
     compute = check_flag("compute", compute)
     listener = choose_listener(progress)
-    data, rules = thinned(from_table(data), thin), request.censored
+    data, rules = from_table(data), request.censored
     sources, system = gather(
         data, names, coords, ard=ard, laws=request.named_laws, load=compute, crs=crs, censored=rules
     )
@@ -239,8 +236,7 @@ def fit(
         censored=tuple(rule.plain for rule in rules),
     )
     variables = describe(sources, request.named_laws, system, rules)
-    for option, points in request.method.labelled().items():
-        check_points(f"`{option}`", points, system)
+    check_anchors(request.method, system)
     if not compute:
         if listener is not None:
             _check_lazy(progress)

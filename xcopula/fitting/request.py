@@ -33,7 +33,6 @@ __all__ = [
     "check_names",
     "check_structures",
     "check_supports",
-    "check_thin",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -240,13 +239,6 @@ def as_names(option: str, given: object) -> list[str]:
         if not isinstance(name, str):
             raise TypeError(f"`{option}`: names must be strings, found {shown(name)}.")
     return sorted(names) if isinstance(given, Set) else names
-
-
-def check_thin(thin: Any) -> Any:
-    """Return how the data are to be thinned, if all steps are whole numbers."""
-    if isinstance(thin, Mapping):
-        return {dim: check_integer("thin", step, least=1) for dim, step in thin.items()}
-    return None if thin is None else check_integer("thin", thin, least=1)
 
 
 def check_supports(given: object, names: Sequence[str]) -> tuple[Support, ...]:

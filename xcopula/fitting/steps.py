@@ -37,7 +37,7 @@ from xcopula.fitting.suggestion import suggest
 from xcopula.fitting.together import Together, adapts, begin_together, from_starts
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
-from xcopula.labels.points import to_points
+from xcopula.labels.points import locate_anchors
 from xcopula.marginals import Law, Marginal
 from xcopula.methods import Method
 from xcopula.methods.part import Part, given_tasks
@@ -60,9 +60,7 @@ _NO_NUGGET = 1e-3
 
 def begin(observations: Observations, request: Request) -> Request:
     """Fit the marginals to the values and locate given points: bad input ends the fit here."""
-    method = request.method.located(
-        lambda what, given: to_points(what, given, observations), observations.names
-    )
+    method = locate_anchors(request.method.for_variables(observations.names), observations)
     check_structures(observations, request.structures or 1)
     structures = request.structures or count_structures(observations, request.coupling)
     request = replace(request, structures=structures)

@@ -11,7 +11,7 @@ import xarray as xr
 
 from xcopula.warn import shown
 
-__all__ = ["AUTO", "Censored", "Rule", "rules_of", "thinned_censored"]
+__all__ = ["AUTO", "Censored", "Rule", "rules_of"]
 
 Censored = str | Mapping[str, Any] | None
 
@@ -149,25 +149,3 @@ def _number(name: str, given: object, advice: str) -> float:
     if np.isnan(given):
         raise ValueError(f"`censored` of {name!r} is NaN. {advice}.")
     return float(given)
-
-
-def thinned_censored(censored: Any, steps: Mapping[Any, int] | int | None) -> Any:
-    """Return what ``censored`` says with its arrays thinned as the data are.
-
-    Along the dims that they have. Anything else is returned as it is.
-    """
-    if steps is None or not isinstance(censored, Mapping):
-        return censored
-    return {
-        name: tuple(_thinned(part, steps) for part in given)
-        if isinstance(given, tuple | list)
-        else _thinned(given, steps)
-        for name, given in censored.items()
-    }
-
-
-def _thinned(part: Any, steps: Mapping[Any, int] | int) -> Any:
-    if not isinstance(part, xr.DataArray):
-        return part
-    own = steps if isinstance(steps, Mapping) else dict.fromkeys(part.dims, steps)
-    return part.thin({d: k for d, k in own.items() if d in part.dims})

@@ -30,12 +30,10 @@ from xcopula.warn import warn_user
 __all__ = [
     "Data",
     "Laws",
-    "Thin",
     "columns_beside",
     "is_lazy",
     "names_in",
     "pick",
-    "thinned",
     "wanted",
     "with_fields",
     "without_idle",
@@ -43,7 +41,6 @@ __all__ = [
 
 Data = xr.Dataset | Mapping[str, xr.DataArray]
 Laws = Sequence[Law | None]
-Thin = int | Mapping[str, int] | None
 
 # Roles that columns of a table fill together; a plane in units of length leaves the first ones out.
 _TOGETHER = (("longitude", "latitude"), ("x", "y"), ("time",))
@@ -213,27 +210,6 @@ def with_fields(
         name: attach_fields(name, array, wanted(law)[0], data)
         for (name, array), law in zip(arrays.items(), laws, strict=True)
     }
-
-
-def thinned(data: Data, thin: Thin) -> Data:
-    """Return every k-th entry of the data, along all dims or along those that ``thin`` names."""
-    if thin is None:
-        return data
-    _check_type(data)
-    parts = [data] if isinstance(data, xr.Dataset) else list(data.values())
-    if not all(isinstance(part, xr.Dataset | xr.DataArray) for part in parts):
-        return data  # `pick` refuses it
-    known = {d for part in parts for d in getattr(part, "dims", ())}
-    if isinstance(thin, Mapping):
-        unknown = [d for d in thin if d not in known]
-        if unknown:
-            raise ValueError(
-                f"`thin` names dims {unknown}; the data have {sorted(map(str, known))}."
-            )
-    steps = dict(thin) if isinstance(thin, Mapping) else dict.fromkeys(known, thin)
-    if isinstance(data, xr.Dataset):
-        return data.thin(steps)
-    return {n: a.thin({d: k for d, k in steps.items() if d in a.dims}) for n, a in data.items()}
 
 
 def without_idle(array: xr.DataArray, coords: Coords, fields: Sequence[str]) -> xr.DataArray:

@@ -1,4 +1,4 @@
-"""Whether laws of one's own keep their contract: asked once, before anything is fitted."""
+"""Check the marginal laws that users define, once, before a fit."""
 
 from __future__ import annotations
 
@@ -75,28 +75,14 @@ def _check_parameters(law: Marginal) -> None:
     theta = np.asarray(law.theta)
     if theta.ndim != 1 or theta.dtype.kind not in "iuf" or not np.isfinite(theta).all():
         _refuse(law, f"its theta is {shown(law.theta)}", "Give it a 1-D array of finite numbers")
-    box = np.asarray(law.bounds)
-    if box.shape != (theta.size, 2) or not ((box[:, 0] <= theta) & (theta <= box[:, 1])).all():
-        found = f"its bounds are {shown(law.bounds)} and its theta is {shown(law.theta)}"
-        _refuse(law, found, "Give each parameter a lower and an upper bound about it")
-    for point in (theta, theta + 1e-3 * (box[:, 1] - theta)):
-        again = law.with_theta(point)
-        if not isinstance(again, Marginal):
-            _refuse(law, f"with_theta returns {shown(again)}", "Return the law at that theta")
-        if not np.allclose(again.theta, point, rtol=_TOLERANCE, atol=1e-9):
-            found = f"with_theta({point.tolist()}) has the theta {np.ravel(again.theta).tolist()}"
-            _refuse(law, found, "Return the law at that theta")
+    again = law.with_theta(theta)
+    if not isinstance(again, Marginal):
+        _refuse(law, f"with_theta returns {shown(again)}", "Return the law at that theta")
 
 
 def _evaluate(law: Marginal, method: str, x: npt.NDArray[np.float64]) -> Array:
     """Call a map of a law, and refuse anything but numbers in the shape of its argument."""
-    try:
-        result = np.asarray(getattr(law, method)(x), np.float64)
-    except Exception as error:
-        found = f"{method} of an array of shape {x.shape} raises {type(error).__name__}: {error}"
-        raise ValueError(
-            f"{type(law).__name__} is no law: {found}. Let it take arrays of any shape."
-        ) from error
+    result = np.asarray(getattr(law, method)(x), np.float64)
     if result.shape != x.shape:
         found = f"{method} returns shape {result.shape} for an array of shape {x.shape}"
         _refuse(law, found, "Return an array of the shape of its argument")
@@ -119,13 +105,6 @@ def _check_maps(law: Marginal) -> None:
     if not abs(back[worst] - z[worst]) <= _TOLERANCE * max(1.0, abs(z[worst])):
         found = f"to_normal(from_normal({z[worst]:g})) is {back[worst]:g}"
         _refuse(law, found, "Let each be the inverse of the other")
-    for method, x in (("from_normal", z), ("to_normal", y), ("log_density", y)):
-        for some in (x[:1].reshape(()), x[:4].reshape(2, 2)):
-            _evaluate(law, method, some)
-        one = _evaluate(law, method, np.array([x[0], np.nan, x[1]]))
-        if not np.isnan(one[1]) or np.isnan(one[[0, 2]]).any():
-            found = f"{method}([{x[0]:g}, nan, {x[1]:g}]) is {one.tolist()}"
-            _refuse(law, found, "NaN must stay NaN, and numbers must not become NaN")
 
 
 def _check_density(law: Marginal) -> None:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from xcopula.marginals.base import Marginal
-from xcopula.process import Process, Sample, Targets
+from xcopula.process import Process, Sample
 from xcopula.solvers import Conditioned, Cost, Informed, Solver
 
-__all__ = ["Locate", "Method", "is_labelled"]
+__all__ = ["Method"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-# Turns labelled points, whose name in messages comes first, into targets.
-Locate = Callable[[str, Any], Targets]
 
 
 class Method(ABC):
@@ -144,25 +142,12 @@ class Method(ABC):
         """
         return False
 
-    def labelled(self) -> Mapping[str, Any]:
-        """Return the labelled points among the options, by the names of these."""
-        return {}
+    def for_variables(self, names: Sequence[str]) -> Self:
+        """Return the method with options by variable in the order of the tasks.
 
-    def located(self, locate: Locate, names: Sequence[str]) -> Self:
-        """Return the method with labelled points turned into inputs.
-
-        ``names`` are the variables, in the order of the tasks.
+        Raises
+        ------
+        KeyError
+            If an option names other variables.
         """
         return self
-
-    def renumbered(self, find: Callable[[FloatArray], IntArray]) -> Self:
-        """Return the method for data whose sites have other numbers.
-
-        ``find`` gives the numbers (m,) of the sites at inputs (d, m), -1 where there is none.
-        """
-        return self
-
-
-def is_labelled(points: object) -> bool:
-    """Tell whether points carry labels, as a Dataset does."""
-    return hasattr(points, "coords") and hasattr(points, "data_vars")

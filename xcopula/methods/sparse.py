@@ -12,6 +12,7 @@ site. The cost is O(n m^2) with m inducing points.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.arguments import check_integer
-from xcopula.methods.contract import Locate, Method, is_labelled
+from xcopula.methods.contract import Method
 from xcopula.methods.lowrank import Blocks, LowRank, factorise, pull_back
 from xcopula.methods.partition import by_cluster, by_site, centres
 from xcopula.process import (
@@ -64,9 +65,10 @@ class Sparse(Method):
     kind : {"dtc", "fitc", "pitc"}
         What is kept of the covariance that inducing points do not explain: nothing, the variance
         of each observation, or whole blocks of neighbouring sites.
-    inducing : int, Dataset, or mapping of variable to either
-        The number of inducing points of all variables together (found by k-means among each
-        variable's sites), points that all variables share, or either for each variable.
+    inducing : int, or mapping of variable to int
+        The number of inducing points of all variables together, or of each variable. They are
+        centres of the clusters that k-means finds among the sites of a variable. A tuple has a
+        number, or an array of scaled coordinates (d, m), for each task.
 
     Examples
     --------
@@ -82,41 +84,26 @@ class Sparse(Method):
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
             raise ValueError(f"Unknown sparse method {self.kind!r}. Choose one of {_KINDS}.")
-        if isinstance(self.inducing, Mapping) and not is_labelled(self.inducing):
-            each = {name: _checked(given) for name, given in self.inducing.items()}
-            object.__setattr__(self, "inducing", each)
+        check = functools.partial(check_integer, "inducing", least=1)
+        if isinstance(self.inducing, Mapping):
+            counts = {name: check(count) for name, count in self.inducing.items()}
+            object.__setattr__(self, "inducing", counts)
         elif not isinstance(self.inducing, tuple):
-            object.__setattr__(self, "inducing", _checked(self.inducing))
+            object.__setattr__(self, "inducing", check(self.inducing))
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """The kind, by which users ask for the method."""
         return self.kind
 
-    def labelled(self) -> Mapping[str, Any]:
-        """Return the inducing points that carry labels."""
+    def for_variables(self, names: Sequence[str]) -> Self:
+        """Return the method with the numbers of inducing points in the order of the variables."""
         given = self.inducing
-        each = given if isinstance(given, dict) else {"": given}
-        return {
-            f"inducing[{name!r}]" if name else "inducing": points
-            for name, points in each.items()
-            if is_labelled(points)
-        }
-
-    def located(self, locate: Locate, names: Sequence[str]) -> Self:
-        """Return the method with its inducing points as inputs of each task, or their numbers."""
-        given = self.inducing
-        if is_labelled(given):
-            return replace(self, inducing=(locate("inducing points", given).inputs,) * len(names))
         if not isinstance(given, dict):
             return self
         if set(given) != set(names):
             raise KeyError(f"`inducing` names {list(given)}, but the variables are {list(names)}.")
-        each = [
-            locate("inducing points", given[n]).inputs if is_labelled(given[n]) else given[n]
-            for n in names
-        ]
-        return replace(self, inducing=tuple(each))
+        return replace(self, inducing=tuple(given[name] for name in names))
 
     def prepare(
         self,
@@ -179,26 +166,13 @@ class Sparse(Method):
     def cost(self, solver: Solver, sizes: Sequence[int], correlations: int = 1) -> Cost:
         """Estimate covariances of all observations with the inducing points."""
         given = self.inducing
-        each = list(given.values()) if isinstance(given, dict) else given
-        if not isinstance(each, list | tuple):
-            each = [each]
-        m = float(sum(_count(points) for points in each))
+        shares = given.values() if isinstance(given, dict) else given
+        if isinstance(shares, int):
+            shares = [shares]
+        m = float(sum(s if isinstance(s, int) else s.shape[1] for s in shares))
         n = float(sum(sizes))
         # The factors are measured (benchmarks/bench_costs.py): the gradient weighs most.
         return Cost(8.0 * (9.0 * n * m + 3.0 * m * m), 20.0 * n * m * m)
-
-
-def _checked(given: Any) -> Any:
-    """Return labelled points as they are, and a number of points as an integer."""
-    return given if is_labelled(given) else check_integer("inducing", given, least=1)
-
-
-def _count(points: Any) -> int:
-    if isinstance(points, int):
-        return points
-    if isinstance(points, np.ndarray):
-        return int(points.shape[1])
-    return int(max(points.sizes.values(), default=1))
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ then never knows less than the single task, and the combined precision is positi
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from xcopula.arguments import check_flag
 from xcopula.methods.anchors import Anchored, anchor, choose_anchors, usable_anchors
 from xcopula.methods.combination import WEIGHTS, Combination, calibrate, combine
-from xcopula.methods.contract import Locate, Method, is_labelled
+from xcopula.methods.contract import Method
 from xcopula.methods.observed import unexplained, untold
 from xcopula.methods.parallel import in_parallel
 from xcopula.methods.part import Part, condition_each, given_tasks, total, total_information
@@ -87,30 +87,13 @@ class Transductive(Method):
             named
             or self.anchors is None
             or isinstance(self.anchors, Targets)
-            or is_labelled(self.anchors)
+            or (hasattr(self.anchors, "coords") and hasattr(self.anchors, "data_vars"))
         ):
             raise ValueError(
                 f"Unknown anchors {self.anchors!r}. Choose 'auto', 'block', None, or give a "
                 "Dataset of points with the model's coordinates."
             )
         check_flag("polish", self.polish)
-
-    def labelled(self) -> Mapping[str, Any]:
-        """Return the anchors, if they carry labels."""
-        return {"anchors": self.anchors} if is_labelled(self.anchors) else {}
-
-    def located(self, locate: Locate, names: Sequence[str]) -> Self:
-        """Return the method with its anchors as inputs."""
-        if not is_labelled(self.anchors):
-            return self
-        return replace(self, anchors=locate("anchors", self.anchors))
-
-    def renumbered(self, find: Callable[[FloatArray], IntArray]) -> Self:
-        """Return the method with the numbers that the sites of given anchors have now."""
-        if not isinstance(self.anchors, Targets):
-            return self
-        inputs = self.anchors.inputs
-        return replace(self, anchors=Targets(inputs, find(inputs)))
 
     def prepare(
         self,

@@ -20,6 +20,7 @@ from xcopula.errors import CostError
 from xcopula.labels.additions import join, read_new, renumber, select
 from xcopula.labels.censoring import AUTO, Censored
 from xcopula.labels.observations import Observations
+from xcopula.labels.points import renumber_anchors
 from xcopula.labels.rows import Rows
 from xcopula.labels.variables import Data
 from xcopula.marginals import check_scores
@@ -94,7 +95,7 @@ def _since(model: CopulaModel) -> Since:
 
 def _with(model: CopulaModel, observations: Observations, since: Since) -> CopulaModel:
     _check_memory(model, observations.sample.sizes)
-    method = model.method.renumbered(observations.sample.sites_at)
+    method = renumber_anchors(model.method, observations.sample)
     method.check_intervals(observations.sample, model.marginals, model.tasks)
     return dataclasses.replace(model, observations=observations, method=method, since=since)
 

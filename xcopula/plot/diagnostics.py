@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from xcopula.marginals import Marginal
 from xcopula.model import CopulaModel
 from xcopula.plot.panels import (
     ACCENT,
@@ -38,13 +39,6 @@ _JOINT = (
     "leave the band for good reason"
 )
 _CORRELATED = "the values are correlated:\nthey may leave the band"
-
-
-class SupportsScores(Protocol):
-    """A marginal law that turns data into normal scores."""
-
-    def to_normal(self, y: FloatArray, /) -> FloatArray:
-        """Return the normal scores of the values."""
 
 
 def pit_histogram(
@@ -100,7 +94,7 @@ def pit_histogram(
 
 
 def marginal_qq(
-    marginal: SupportsScores | CopulaModel,
+    marginal: Marginal | CopulaModel,
     values: ArrayLike | xr.DataArray | str | None = None,
     ax: Axes | None = None,
 ) -> Figure:

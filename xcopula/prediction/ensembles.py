@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,28 +21,13 @@ from xcopula.prediction.sampling import check_draws, drawn_together
 from xcopula.process.ensemble import count_statistics, draws_needed, summarise
 from xcopula.warn import shown
 
-__all__ = ["Drawn", "Ensemble"]
+if TYPE_CHECKING:
+    from xcopula.prediction.functionals import Functionals
+    from xcopula.prediction.several import Posteriors
+
+__all__ = ["Ensemble"]
 
 FloatArray = npt.NDArray[np.float64]
-
-
-class Drawn(Protocol):
-    """What can be drawn from: a posterior, or several."""
-
-    @property
-    def lazy(self) -> bool:
-        """Whether draws are dask-backed."""
-
-    @property
-    def sizes(self) -> dict[Hashable, int]:
-        """Number of cells along each dim."""
-
-    @property
-    def data(self) -> int:
-        """Number of observations."""
-
-    def sample(self, n: int = 1, seed: int = 0, *, start: int = 0) -> Any:
-        """Return draws with a dim ``realization``, from number ``start`` on: labelled arrays."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +64,7 @@ class Ensemble:
 
     def law(
         self,
-        posterior: Drawn,
+        posterior: Functionals | Posteriors,
         function: Callable[[Any], xr.DataArray],
         dims: Sequence[Hashable],
         attrs: dict[str, Any] | None = None,
@@ -89,7 +74,7 @@ class Ensemble:
 
         Parameters
         ----------
-        posterior : Drawn
+        posterior : Functionals or Posteriors
         function : callable
             Takes draws, returns what has a dim ``realization`` and none of ``dims``.
         dims : sequence
@@ -155,7 +140,7 @@ class Ensemble:
 
     def _values(
         self,
-        posterior: Drawn,
+        posterior: Functionals | Posteriors,
         function: Callable[[Any], xr.DataArray],
         dims: Sequence[Hashable],
     ) -> xr.DataArray:

@@ -18,17 +18,16 @@ from xcopula.fitting import fit
 from xcopula.fitting.defaults import fit_within, support_of
 from xcopula.fitting.directions import free_groups
 from xcopula.fitting.fit import fit_in_steps
-from xcopula.fitting.request import Request, check_names, check_thin
+from xcopula.fitting.request import Request, check_names
 from xcopula.fitting.steps import begin
 from xcopula.labels.buffer import Buffer, check_buffer
-from xcopula.labels.censoring import thinned_censored
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.entries import Entries, find_entries
 from xcopula.labels.georeference import from_table
 from xcopula.labels.names import check_inputs
 from xcopula.labels.observations import Observations, gather, read
-from xcopula.labels.points import check_points
-from xcopula.labels.variables import Data, Thin, thinned
+from xcopula.labels.points import check_anchors
+from xcopula.labels.variables import Data
 from xcopula.marginals import Recipe
 from xcopula.methods import resolve_method
 from xcopula.model import CopulaModel
@@ -140,8 +139,6 @@ def cross_validate(
     names = check_names(primary, secondary)
     asked = _Asked.of(data, names, _all_options(options, seed))
     labels = find_labels(folds, asked.data, primary)
-    if isinstance(folds, xr.DataArray):
-        labels = _thinned_folds(folds, asked.options["thin"])
     observations = asked.observations
     found = assign(observations, folds, count=count, seed=seed, given=labels)
     limits = None if buffer is None else check_buffer(buffer, observations.coordinates)
@@ -160,14 +157,6 @@ def cross_validate(
         attrs["buffer"] = ", ".join(f"{name} {value:g}" for name, value in limits.items())
     order = np.concatenate([s.test for s in splits])
     return to_dataset(observations, _labels(found, observations), order, results, levels, attrs)
-
-
-def _thinned_folds(folds: xr.DataArray, thin: Thin) -> xr.DataArray:
-    """Thin folds as the data were, along the dims that they have."""
-    if isinstance(thin, Mapping):
-        thin = {dim: step for dim, step in thin.items() if dim in folds.dims}
-    found: xr.DataArray = thinned({"folds": folds}, thin)["folds"]
-    return found
 
 
 def _all_options(options: Mapping[str, Any], seed: int) -> Options:
@@ -225,10 +214,8 @@ class _Asked:
 
     @classmethod
     def of(cls, data: Data, names: list[str], options: Options) -> _Asked:
-        thin = check_thin(options["thin"])
-        options = {**options, "censored": thinned_censored(options["censored"], thin)}
         request = _request(names, options)
-        data = thinned(from_table(data), thin)
+        data = from_table(data)
         sources, system = gather(
             data,
             names,
@@ -239,8 +226,7 @@ class _Asked:
             censored=request.censored,
         )
         check_inputs(system.names, NAMES)
-        for option, points in request.method.labelled().items():
-            check_points(f"`{option}`", points, system)
+        check_anchors(request.method, system)
         entries = find_entries(sources)
         directed = free_groups(options["anisotropy"], system)
         plain = tuple(rule.plain for rule in request.censored)
@@ -410,7 +396,7 @@ def _jobs(
 
 def _fit_all(asked: _Asked, *, alone: bool) -> CopulaModel:
     """Fit all data once, with the secondaries or without."""
-    options = {k: v for k, v in asked.options.items() if k != "thin"}
+    options = asked.options
     primary, secondary = asked.names[0], asked.names[1:]
     if alone:
         options, secondary = _alone(primary, options), []

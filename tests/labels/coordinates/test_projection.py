@@ -106,6 +106,18 @@ class TestDifferences:
         moved = find_projection(projected(LAEA | {"longitude_of_projection_origin": 9.0}))
         assert text.differences(moved) == ["longitude_of_projection_origin: 10.0 / 9.0"]
 
+    def test_texts_without_pyproj(self, monkeypatch):
+        """Equal ones agree; of others the message has the beginnings, and names the extra."""
+        monkeypatch.setitem(sys.modules, "pyproj", None)
+        long = 'PROJCRS["WGS 84 / UTM zone 33N",\n' + "BASEGEOGCRS[" * 20
+        one, other = (find_projection(projected({"crs_wkt": t})) for t in (long, "EPSG:32633"))
+        assert one.differences(one) == []
+        (found,) = other.differences(one)
+        assert found.startswith('crs: EPSG:32633 / PROJCRS["WGS 84 / UTM zone 33N", BASE')
+        assert len(found) < 160
+        assert "`xcopula[geo]`" in found
+        assert one.differences(find_projection(projected(CONIC))) == []
+
     def test_texts_do_not_count(self):
         """Other words and other rounding do not make another projection."""
         other = LAEA | {"crs_wkt": "other", "longitude_of_projection_origin": 10.0 + 1e-12}

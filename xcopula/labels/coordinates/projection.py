@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -68,21 +67,24 @@ class Projection:
         """Return what differs, as "key: this / that".
 
         Two texts are compared as coordinate reference systems if pyproj is installed. Otherwise
-        only those attributes are compared that both have.
+        the CF attributes that both have are compared; of texts alone only equal ones agree.
         """
         if self._text() and other._text() and self.crs is not None and other.crs is not None:
             if same_crs(self.crs, other.crs):
                 return []
             return [f"crs: {_called(self.crs)} / {_called(other.crs)}"]
         mine, theirs = self._parameters(), other._parameters()
-        if not ("grid_mapping_name" in mine and "grid_mapping_name" in theirs):
-            mine, theirs = self._title(), other._title()  # only the texts can be compared
-        return [
-            f"{key}: {mine[key]} / {theirs[key]}"
-            for key in mine
-            if key in theirs and not _same(mine[key], theirs[key])
-            if key != "name" or _letters(mine[key]) != _letters(theirs[key])
-        ]
+        if "grid_mapping_name" in mine and "grid_mapping_name" in theirs:
+            return [
+                f"{key}: {mine[key]} / {theirs[key]}"
+                for key in mine
+                if key in theirs and not _same(mine[key], theirs[key])
+            ]
+        one, two = self._text(), other._text()
+        if not one or not two or one == two:
+            return []
+        advice = "" if find_spec("pyproj") else ", texts that only `xcopula[geo]` can compare"
+        return [f"crs: {_brief(one)} / {_brief(two)}{advice}"]
 
     def _text(self) -> str:
         """Return the well-known text, or what else describes the CRS in one text; '' if nothing."""
@@ -98,17 +100,6 @@ class Projection:
             for k, v in known.items()
             if k.lower() not in _IGNORED and (k == "grid_mapping_name" or not k.endswith("_name"))
         }
-
-    def _title(self) -> dict[str, Any]:
-        """Return the name that a text begins with, and the parameters if it is well-known text."""
-        text = self._text()
-        quoted = re.search(r'"([^"]+)"', text)
-        name = quoted[1] if quoted else text
-        nameless = _letters(name) in ("", "unknown", "unnamed")
-        found: dict[str, Any] = {} if nameless else {"name": name}
-        for key, value in re.findall(r'PARAMETER\["([^"]+)",\s*([-+.\deE]+)', text):
-            found[key.lower()] = float(value)
-        return found
 
     def without_extent(self) -> Projection:
         """Return it without what says where the cells of one grid are, for another grid."""
@@ -229,9 +220,10 @@ def _attributes(attrs: Mapping[Any, Any]) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def _letters(name: str) -> str:
-    """Return a name without case, blanks and punctuation, which vary between programs."""
-    return re.sub(r"[^a-z0-9]", "", name.lower()).replace("wgs1984", "wgs84")
+def _brief(text: str) -> str:
+    """Return the beginning of a well-known text, where its name stands, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:60] + "..."
 
 
 def _same(mine: Any, theirs: Any) -> bool:
