@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.newton import Loss, Optimum
 from xcopula.fitting.stages import minimise_in_stages
@@ -37,9 +37,6 @@ __all__ = [
     "starting_points",
     "with_all_values",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Of a variable alone, which only says where to start: terms in the subsample of the likelihood, and
 # values in the sample where the likelihood has no terms.

@@ -12,15 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.fitting.newton import Loss, Optimum, minimise, minimise_from
 from xcopula.fitting.watch import Watch
 
 __all__ = ["Staged", "minimise_in_stages"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Makes the objective with a structure for parameters near theta: of so many terms, or of all.
 Prepare = Callable[[FloatArray, int | None], Loss]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.fitting.alone import Single, length_parameters, penalised, some_terms
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.newton import Loss, Optimum, units
@@ -29,8 +29,6 @@ __all__ = [
     "begin_together",
     "in_stages",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 # How far a random start lies from the suggested one, in units of the parameters' boxes.
 _RESTART_SPREAD = 0.7
