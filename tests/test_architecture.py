@@ -40,6 +40,7 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 # `xcopula/foo.py` is tested by `tests/test_foo.py`. Where one test serves several modules, a
 # contract that all of them keep, it is named here.
 TESTED_BY = {
+    "arrays.py": "test_architecture.py",
     "cli/cluster.py": "cli/test_predict.py",
     "datasets/_jura.py": "datasets/test_datasets.py",
     "datasets/_toy.py": "datasets/test_datasets.py",
@@ -242,6 +243,12 @@ def test_the_package_itself_imports_only_its_doors():
     found = set(imports(ast.parse((ROOT / "__init__.py").read_text()), inside=False))
     doors = {"xcopula.accessor", "xcopula.errors", "xcopula.forks.survive_forks"}
     assert {t for t in found if t.startswith("xcopula")} == doors
+
+
+def test_types_of_arrays_are_defined_once():
+    """Other modules import them."""
+    pattern = re.compile(r"^(Float|Int|Bool)Array\b.*=", re.M)
+    assert [unit(p) for p in FILES if pattern.search(p.read_text())] == ["arrays"]
 
 
 def test_no_room_calls_the_exact_solver_by_name():

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import NotPositiveDefiniteError
 
 __all__ = [
@@ -27,8 +27,6 @@ __all__ = [
     "solve_lower",
     "symmetric_product",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 # What is added to the unit diagonal, one after the other, before a matrix is given up.
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6)

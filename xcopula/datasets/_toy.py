@@ -8,14 +8,14 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from xcopula.arrays import FloatArray
 from xcopula.warn import shown
 
 __all__ = ["toy", "toy_truth"]
 
 Kind: TypeAlias = Literal["pair", "triple"]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 GAP = (0.4, 0.65)  # the stretch of [0, 1] in which the primary task has no sample
 

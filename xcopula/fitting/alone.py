@@ -6,8 +6,8 @@ import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.maximise import Fit, maximise, penalised, subsample_size
 from xcopula.fitting.newton import Loss
@@ -31,9 +31,6 @@ __all__ = [
     "starting_points",
     "with_all_values",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Of a variable alone, which only says where to start: terms in the subsample of the likelihood, and
 # values in the sample where the likelihood has no terms.

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from scipy.special import kolmogorov
 
 from xcopula.arguments import check_flag, check_integer, check_options
+from xcopula.arrays import FloatArray
 from xcopula.errors import SupportError
 from xcopula.fitting.alone import Alone, largest_score
 from xcopula.fitting.defaults import check_values, start_marginal, support_of
@@ -29,8 +29,6 @@ from xcopula.solvers import Solver, resolve_solver, settle
 from xcopula.warn import shown
 
 __all__ = ["compare", "format_comparison"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _MEASURES = {
     "log_likelihood": "log-likelihood of the single-task copula process",

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import SupportError
 from xcopula.kernels import KERNELS, Kernel, Nested, TaskKernel
 from xcopula.labels.observations import Observations
@@ -48,7 +48,6 @@ __all__ = [
     "support_of",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 # Ends of the values that a variable can have; None where nothing was stated.
 Support = tuple[float, float] | None
 

@@ -10,9 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from xcopula.arguments import check_flag, check_options
 from xcopula.fitting.directions import Anisotropy, free_groups
 from xcopula.fitting.interruption import stop_together
@@ -42,8 +39,6 @@ from xcopula.solvers import Solver
 from xcopula.warn import shown
 
 __all__ = ["fit", "fit_in_steps"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _LARGE = 800
 

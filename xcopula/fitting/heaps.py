@@ -20,8 +20,6 @@ from xcopula.warn import warn_user
 
 __all__ = ["refuse_zeros", "warn_of_heap", "warn_of_numbers"]
 
-FloatArray = npt.NDArray[np.float64]
-
 # A heap has at least so many values, and this share of all. It has so many times as many as the
 # next values lead one to expect, of which so many are looked at. Of fewer values than the last
 # number, one cannot tell whether they are rounded.

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.fitting.newton import Loss, Optimum, minimise, minimise_from
 from xcopula.fitting.watch import Watch
 from xcopula.kernels import TaskKernel
@@ -31,8 +31,6 @@ __all__ = [
     "subsample_size",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # Makes the loss with neighbours and blocks for parameters near theta: of so many terms, or of all.
 Prepare = Callable[[FloatArray, int | None], Loss]
 

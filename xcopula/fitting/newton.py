@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.fitting.watch import Watch
 
 __all__ = ["Loss", "Optimum", "minimise", "minimise_from", "units"]
 
-FloatArray = npt.NDArray[np.float64]
 # Value, gradient and information at a point; no information where it is unknown.
 Loss = Callable[[FloatArray], tuple[float, FloatArray, FloatArray | None]]
 

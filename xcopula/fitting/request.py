@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from xcopula.arguments import check_flag, check_integer
 from xcopula.fitting.defaults import Support, default_kernel, is_flexible
@@ -34,8 +33,6 @@ __all__ = [
     "check_structures",
     "check_supports",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 _AUTO = "auto"
 # Ends beyond this are too large to compute with.

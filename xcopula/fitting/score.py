@@ -26,6 +26,7 @@ import numpy.typing as npt
 import xarray as xr
 from scipy.special import chdtrc
 
+from xcopula.arrays import FloatArray
 from xcopula.fitting.directions import free_groups, input_groups
 from xcopula.kernels import Nested, SpectralKernel
 from xcopula.kernels.covariance import Covariance
@@ -44,8 +45,6 @@ from xcopula.process.paths import Prior, site_keys
 from xcopula.warn import shown
 
 __all__ = ["score_tests"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Share of the variance at which a further structure is differentiated: at zero it has no
 # logarithm. What is quadratic in it vanishes.

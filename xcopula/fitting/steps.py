@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import NotPositiveDefiniteError, SupportError
 from xcopula.fitting.alone import VALUES_ALONE, Alone, loss_of
 from xcopula.fitting.cost import check_cost
@@ -48,7 +48,6 @@ from xcopula.solvers import Sequential, settle
 
 __all__ = ["Agreed", "begin", "bring_together", "fit_alone", "fit_pair", "fit_together"]
 
-FloatArray = npt.NDArray[np.float64]
 # A fit of each variable alone, and the table of what was compared.
 Agreed = tuple[tuple[Fit, ...], tuple[Alternative, ...]]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.fitting.alone import starting_point
 from xcopula.fitting.maximise import Fit
 from xcopula.kernels.correlation import parameters_of
@@ -16,8 +16,6 @@ from xcopula.process.intervals import typical_scores
 
 __all__ = ["score_correlation", "suggest"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Sites of a task that are looked at.
 _MOST = 5000

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.fitting.interruption import interruptible
 from xcopula.fitting.maximise import Fit, Prepare, maximise, penalised, subsample_size
 from xcopula.fitting.newton import Loss, Optimum, units
@@ -28,7 +28,6 @@ __all__ = [
     "from_starts",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 # How far a random start lies from the suggested one, in units of the parameters' boxes.
 _RESTART_SPREAD = 0.7

@@ -8,13 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.progress.run import UNHEARD, Step
 
 __all__ = ["Best", "Watch", "best_of", "keep_best"]
 
-FloatArray = npt.NDArray[np.float64]
 Evaluate = Callable[[FloatArray], Any]
 
 

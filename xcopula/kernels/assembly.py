@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.jit import pairs
-from xcopula.kernels.base import FloatArray, IntArray
 from xcopula.kernels.covariance import Contraction, CovarianceState
 
 __all__ = [

@@ -6,20 +6,16 @@ import functools
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
+
+from xcopula.arrays import FloatArray
 
 __all__ = [
     "ConvolvedKernel",
     "CrossProfile",
-    "FloatArray",
-    "IntArray",
     "Kernel",
     "SpectralKernel",
     "half_distance",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class Kernel(Protocol):

@@ -11,7 +11,8 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from xcopula.kernels.base import FloatArray, Kernel, half_distance
+from xcopula.arrays import FloatArray
+from xcopula.kernels.base import Kernel, half_distance
 from xcopula.kernels.convolution import CrossProfile, cross_profile, known_spectra
 from xcopula.kernels.tables import CELLS, cross_tables, same_table
 

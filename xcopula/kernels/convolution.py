@@ -14,12 +14,12 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from xcopula.kernels.base import CrossProfile, FloatArray, Kernel
+from xcopula.arrays import FloatArray
+from xcopula.kernels.base import CrossProfile, Kernel
 from xcopula.kernels.matern import Matern, matern_function
 from xcopula.kernels.se import SquaredExponential
 
 __all__ = ["CrossProfile", "cross_profile", "known_spectra"]
-
 
 # The families whose spectra are known here: every pair of them has a closed form or a short rule.
 _FAMILIES = (Matern, SquaredExponential)

@@ -11,7 +11,7 @@ import functools
 
 import numpy as np
 
-from xcopula.kernels.base import FloatArray, IntArray
+from xcopula.arrays import FloatArray, IntArray
 
 __all__ = ["correlation", "correlation_pullback", "parameters_of"]
 

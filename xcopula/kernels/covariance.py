@@ -21,8 +21,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.jit.pairs import Contraction, CovarianceState
-from xcopula.kernels.base import FloatArray, IntArray, Kernel
+from xcopula.kernels.base import Kernel
 from xcopula.kernels.checks import check_convolution, check_positive_definite
 from xcopula.kernels.correlation import correlation, correlation_pullback
 from xcopula.kernels.metric import InputGroup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcopula.kernels.base import FloatArray
+from xcopula.arrays import FloatArray
 
 __all__ = ["cubic", "quintic"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from xcopula.arrays import FloatArray
 from xcopula.jit.pairs import interpolate
-from xcopula.kernels.base import FloatArray
 from xcopula.kernels.hermite import quintic
 
 __all__ = ["Matern", "matern_function"]

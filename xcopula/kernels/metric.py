@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcopula.kernels.base import FloatArray
+from xcopula.arrays import FloatArray
 
 __all__ = ["InputGroup"]
 

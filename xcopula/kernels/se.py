@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from xcopula.kernels.base import FloatArray
+from xcopula.arrays import FloatArray
 
 __all__ = ["SquaredExponential"]
 

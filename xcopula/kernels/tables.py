@@ -12,7 +12,8 @@ import functools
 
 import numpy as np
 
-from xcopula.kernels.base import FloatArray, Kernel
+from xcopula.arrays import FloatArray
+from xcopula.kernels.base import Kernel
 from xcopula.kernels.convolution import cross_profile
 from xcopula.kernels.hermite import cubic, quintic
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import IntArray
 from xcopula.labels.censoring import AUTO, Censored, Rule, rules_of
 from xcopula.labels.coordinates.units import conversion, units_of
 from xcopula.labels.dates import check_dates, common_dates
@@ -28,9 +28,6 @@ from xcopula.labels.variables import Data, names_in, pick, without_idle
 from xcopula.warn import warn_user
 
 __all__ = ["Joined", "New", "join", "read_new", "renumber", "select"]
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 class New(NamedTuple):

@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.labels.coordinates.groups import EARTH_RADIUS
 from xcopula.labels.coordinates.roles import Roles, guessed_roles
 from xcopula.labels.coordinates.units import conversion, is_degrees, units_of
 
 __all__ = ["cell_widths", "space_dims"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _GLOBE, _PLANE = ("longitude", "latitude"), ("x", "y")
 # Longitudes go once around where their widest gap is at most so many times the next one.

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Observations
 from xcopula.warn import shown
 
 __all__ = ["Buffer", "Within", "check_buffer", "near_any", "within"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Buffer = float | Mapping[str, float]
 
 

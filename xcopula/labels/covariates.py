@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import FieldError
 from xcopula.labels.entries import find_entries
 from xcopula.labels.fields import attach_fields, fields_of
@@ -17,8 +17,6 @@ from xcopula.labels.rows import Rows, place_of, read_rows
 from xcopula.labels.variables import Data, names_in, pick, without_idle
 
 __all__ = ["covariates_at"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def covariates_at(data: Data, observations: Observations) -> tuple[dict[str, FloatArray], ...]:

@@ -16,14 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.labels.coordinates import Extent, Projection, coordinates_of, find_projection
 from xcopula.labels.limits import LIMITS, settle_values, told_by, without_limits
 from xcopula.labels.variables import is_lazy
 
 __all__ = ["Entries", "Source", "Unread", "find_entries", "to_read", "with_known"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # The dim of coordinates that are known at the entries only.
 _ENTRY = "__entry__"

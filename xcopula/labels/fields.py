@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import FieldError
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.times import is_time
@@ -22,8 +23,6 @@ from xcopula.labels.coordinates.units import conversion, is_longitude, units_of
 from xcopula.warn import warn_user
 
 __all__ = ["Field", "attach_fields", "fields_of", "find_fields", "source_of"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _SHOWN = 5
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.warn import warn_user
 
 __all__ = ["find_fill", "warn_of_fill", "without_fill"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _ATTRIBUTES = ("_FillValue", "missing_value")
 # Usual ones: nines, the ends of whole numbers, and large floats such as the default of netCDF.

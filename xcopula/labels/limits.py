@@ -10,16 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.labels.censoring import AUTO, Rule
 from xcopula.labels.coordinates.units import conversion, units_of
 from xcopula.labels.flags import find_beside_variable, read_flags
 
 __all__ = ["LIMITS", "lies_elsewhere", "settle_values", "told_by", "with_limits", "without_limits"]
 
-FloatArray = npt.NDArray[np.float64]
 _choose: Any = xr.where  # it has no types
 
 # Names of the coordinates that hold them.

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.errors import CoordinateError
 from xcopula.labels.censoring import Rule
 from xcopula.labels.coordinates import Axis, CoordinateSystem, Coords, find_coordinates
@@ -54,9 +54,6 @@ __all__ = [
     "read",
     "to_targets",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Extents this far from each other, in units of the whole, do not overlap.
 _APART = 1e-3

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import IntArray
 from xcopula.labels.coordinates import times
 from xcopula.labels.coordinates.units import units_of
 from xcopula.labels.entries import Entries
 
 __all__ = ["OBSERVATION", "Columns", "Label", "Origin", "labels_of", "take_origins"]
 
-IntArray = npt.NDArray[np.int64]
 Columns = dict[str, tuple[tuple[str, ...], npt.NDArray[Any], dict[str, Any]]]
 
 # The dim of results whose observations stood on several dims, and of labels at the observations.

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.errors import CoordinateError, FieldError
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.entries import Entries
@@ -32,9 +33,6 @@ __all__ = [
     "refuse_duplicates",
     "warn_of_copies",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Values that a variable needs to be fitted.
 FEWEST = 5

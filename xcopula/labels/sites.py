@@ -7,14 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.groups import Tolerance
 from xcopula.process import Sites, number_sites
 
 __all__ = ["find_sites", "sites_within", "tell_apart"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Of the smallest distance: a site midway between two is neither of them.
 _LESS = 0.99

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcopula.arguments import check_options
+from xcopula.arrays import IntArray
 from xcopula.errors import SupportError
 from xcopula.marginals.base import Marginal
-from xcopula.marginals.grouping import Grouped, IntArray, check_codes, rows_of_groups
+from xcopula.marginals.grouping import Grouped, check_codes, rows_of_groups
 from xcopula.marginals.recipe import FEWEST, Labels, Recipe, check_once, contains, ingredient
 from xcopula.marginals.tails import Array
 

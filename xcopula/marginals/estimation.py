@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import IntArray
 from xcopula.marginals.base import Marginal, reject_outside
 from xcopula.marginals.intervals import interval_pullback, log_evidence, starting_values
 from xcopula.marginals.tails import Array
@@ -28,7 +29,6 @@ _LARGEST = 1e150  # its square is a number
 _CLOSEST = 1e-13  # of the largest value: closer ones differ by their rounding
 _NARROWEST = 1e-6  # of the deviation of the values: a law that collapses onto ties stops there
 
-IntArray = npt.NDArray[np.intp]
 M = TypeVar("M", bound=Marginal)
 
 

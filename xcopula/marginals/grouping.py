@@ -10,13 +10,12 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import IntArray
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.tails import Array
 from xcopula.marginals.varying import Varying
 
 __all__ = ["Grouped", "check_codes", "rows_of_groups"]
-
-IntArray = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

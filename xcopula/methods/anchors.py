@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.jit.anchored import combine_conditionals
 from xcopula.linalg import cholesky, solve_lower
 from xcopula.methods.partition import spread
@@ -20,8 +20,6 @@ from xcopula.solvers import Joint
 from xcopula.solvers.batches import batches
 
 __all__ = ["MOST_ANCHORS", "Anchored", "anchor", "choose_anchors", "usable_anchors"]
-
-FloatArray = npt.NDArray[np.float64]
 
 MOST_ANCHORS = 300
 

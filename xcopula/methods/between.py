@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.kernels.assembly import between, cross, scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.process import Targets
@@ -14,8 +14,6 @@ from xcopula.solvers import Gaussian
 from xcopula.solvers.batches import batches
 
 __all__ = ["Places", "covariance_between", "variance_at"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Places(NamedTuple):

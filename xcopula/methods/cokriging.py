@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.methods.full import Full
 from xcopula.methods.part import Part
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers import Gaussian
 
 __all__ = ["CoKriging", "Kriged"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.marginals.base import Marginal
 from xcopula.process import Moments, scores
 
 __all__ = ["WEIGHTS", "Combination", "calibrate", "combine"]
-
-FloatArray = npt.NDArray[np.float64]
 
 WEIGHTS = ("calibrated", "report")
 

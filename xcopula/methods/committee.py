@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from xcopula.arguments import check_integer
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.methods.contract import Method
 from xcopula.methods.observed import unexplained
 from xcopula.methods.part import Part, condition_each, total, total_information
@@ -29,9 +29,6 @@ from xcopula.process import Moments, Process, Sample, Targets, keep_data, known_
 from xcopula.solvers import Gaussian, Informed, Solver
 
 __all__ = ["Committee", "Members"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _FEWEST_SITES = 5
 

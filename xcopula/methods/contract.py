@@ -6,17 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-import numpy.typing as npt
-
+from xcopula.arrays import FloatArray
 from xcopula.marginals.base import Marginal
 from xcopula.process import Process, Sample
 from xcopula.solvers import Conditioned, Cost, Informed, Solver
 
 __all__ = ["Method"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class Method(ABC):

@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from xcopula.arrays import FloatArray
 from xcopula.methods.contract import Method
 from xcopula.methods.part import Part
 from xcopula.process import Process, Sample
 from xcopula.solvers import Conditioned, Informed, Solver
 
 __all__ = ["Full"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.methods.transductive import Combined
 from xcopula.process import Process, Sample
 from xcopula.solvers import Conditioned, Gaussian, Sequential, Solver, settle
 
 __all__ = ["Origin", "is_joint", "joint", "joint_origin"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class Origin(NamedTuple):

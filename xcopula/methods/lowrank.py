@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.kernels.assembly import (
     add_signal_contraction,
     no_contraction,
@@ -23,8 +24,6 @@ from xcopula.process import Process, Sample
 
 __all__ = ["Blocks", "LowRank", "factorise", "pull_back"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Blocks = tuple[IntArray, ...]
 
 # Keeps inducing points that are all but redundant from breaking the factorisation.

@@ -8,14 +8,11 @@ elsewhere, nothing can tell: no combination of sub-models may promise less varia
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.process import Sample
 
 __all__ = ["unexplained", "untold"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def unexplained(nugget: FloatArray, sample: Sample, sites: IntArray, task: int) -> FloatArray:

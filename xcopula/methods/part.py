@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.methods.parallel import in_parallel
 from xcopula.process import Process, Sample
 from xcopula.solvers import Gaussian, Informed, Sequential, Solver
 
 __all__ = ["Part", "condition_each", "given_tasks", "total", "total_information"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from xcopula.arguments import check_integer
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.methods.contract import Method
 from xcopula.methods.lowrank import Blocks, LowRank, factorise, pull_back
 from xcopula.methods.partition import by_cluster, by_site, centres
@@ -39,9 +39,6 @@ from xcopula.solvers.batches import batches
 from xcopula.warn import warn_user
 
 __all__ = ["Projected", "Sparse"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _KINDS = ("dtc", "fitc", "pitc")
 # Observations of a PITC block, on average.

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from xcopula.arguments import check_flag
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.methods.anchors import Anchored, anchor, choose_anchors, usable_anchors
 from xcopula.methods.combination import WEIGHTS, Combination, calibrate, combine
 from xcopula.methods.contract import Method
@@ -33,8 +33,6 @@ from xcopula.solvers import Gaussian, Informed, Joint, Solver
 
 __all__ = ["Combined", "Transductive"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Parts = tuple[Part, ...]
 
 _ANCHORS = ("auto", "block")

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xcopula.arguments import check_integer
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.kernels import assembly
 from xcopula.labels.coordinates import CoordinateGroup, Cycle
 from xcopula.linalg import cholesky
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
 __all__ = ["Correlogram", "correlograms"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _DRAWS = 200
 _BAND = (0.05, 0.95)

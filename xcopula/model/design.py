@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.errors import CoordinateError, CostError
 from xcopula.labels.coordinates import find_projection
 from xcopula.labels.georeference import from_table
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
 __all__ = ["design"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _CHOICE = "choice"
 _CRITERIA = ("mean latent variance", "expected misclassification")

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.labels.coordinates import CoordinateSystem, Globe
 from xcopula.labels.coordinates.units import is_length
 from xcopula.process import Process
 
 __all__ = ["Directions", "find_directions", "short", "with_units"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

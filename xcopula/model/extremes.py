@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import MarginalWarning
 from xcopula.marginals import Marginal
 from xcopula.marginals.varying import innermost
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
 __all__ = ["EXTREME_SCORE", "extreme_score", "warn_of_extreme", "warn_of_laws"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # A value further out than this many standard deviations distorts predictions near it. Of very many
 # values chance puts some there: then what it does so often at most is not extreme.

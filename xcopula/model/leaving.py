@@ -9,6 +9,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
+from xcopula.arrays import IntArray
 from xcopula.labels.buffer import Buffer, check_buffer, within
 from xcopula.marginals.intervals import is_interval
 from xcopula.methods import Full, Transductive
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
 __all__ = ["LeftOutScore", "compare_alone", "leave_out", "predict_left_out"]
-
-IntArray = npt.NDArray[np.int64]
 
 # Values that are left out for a score in the summary, at most; a gain is more than chance from so
 # many standard errors on.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.marginals import Marginal
 from xcopula.model.directions import Directions, find_directions
@@ -16,8 +16,6 @@ from xcopula.model.precision import estimate_covariance, standard_errors
 from xcopula.process import Process
 
 __all__ = ["describe_parameters"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def describe_parameters(

@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.process import Process
 
 __all__ = ["effective_parameters", "estimate_covariance", "free_parameters", "standard_errors"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Of central differences, in widths of the bounds.
 _STEP = 1e-6

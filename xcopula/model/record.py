@@ -14,6 +14,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_methods
+from xcopula.arrays import FloatArray
 from xcopula.labels.buffer import Buffer
 from xcopula.labels.censoring import Censored
 from xcopula.labels.coordinates import CoordinateSystem
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from xcopula.plot.of_model import ModelPlots
 
 __all__ = ["CopulaModel", "to_node"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @check_methods

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.methods import Method
 from xcopula.model.precision import effective_parameters
 from xcopula.process import Process, Sample, information_content
 from xcopula.warn import shown
 
 __all__ = ["UNCERTAINTIES", "Uncertainty", "check_uncertainty"]
-
-FloatArray = npt.NDArray[np.float64]
 
 UNCERTAINTIES = ("inflated", "plugin")
 # At least this share of the values is counted as degrees of freedom: the factor is at most two.

@@ -6,15 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
 from xcopula.prediction.thresholds import Limit, Threshold
 from xcopula.prediction.weighting import check_weights as check_on_mask
 
 __all__ = ["check_weights", "find_limit", "shares_of", "sides_of"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def check_weights(weights: xr.DataArray | None, asked: Asked, cells: IntArray) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.model.weighing import check_weights, find_limit, shares_of, sides_of
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from xcopula.model.record import CopulaModel
 
 __all__ = ["worth"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _LEVEL = 0.9
 _TITLES = {

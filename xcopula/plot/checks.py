@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from xcopula.arrays import FloatArray
 from xcopula.plot.panels import (
     ACCENT,
     INK,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["loo_scatter", "reliability_diagram"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def loo_scatter(loo: xr.Dataset, units: str, ax: Axes | None = None) -> Figure:

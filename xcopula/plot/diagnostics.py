@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from xcopula.arrays import FloatArray
 from xcopula.marginals import Marginal
 from xcopula.model import CopulaModel
 from xcopula.plot.panels import (
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["marginal_qq", "pit_histogram"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 # Why a good law may lie off the band for independent values.
 _JOINT = (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from xcopula.arrays import FloatArray
 from xcopula.plot.coast import draw_coast
 from xcopula.plot.panels import ACCENT, INK, LIGHT, WARM, add_legend, label_axes, with_units
 from xcopula.plot.places import Place, check_numbers
@@ -28,8 +29,6 @@ __all__ = [
     "draw_field",
     "find_dots",
 ]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _DOT = 15.0  # area of a dot in square points
 _SHARE = 0.1  # of the panel that dots may cover

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
+
 __all__ = ["Query", "broadcast", "evaluate", "slices", "transform", "wanted_cells"]
 
-FloatArray = npt.NDArray[np.float64]
 Tell = Callable[[int, int], object]
 
 # Index symbols of blockwise for the axes that are not dimensions of the target.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from xcopula.prediction.several import Posteriors
 
 __all__ = ["Ensemble"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

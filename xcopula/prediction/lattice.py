@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.jit.waves import turn
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.process.paths import Waves
 
 __all__ = ["Lattice", "find_lattice"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Waves, and cells of one side, that are worked on at a time.
 _WAVES, _CELLS = 512, 4096

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.warn import shown
 
 __all__ = ["check_levels", "numbers_of"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def numbers_of(given: Any) -> FloatArray:

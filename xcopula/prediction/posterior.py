@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer, check_methods
+from xcopula.arrays import FloatArray
 from xcopula.methods import Method
 from xcopula.prediction import blocks
 from xcopula.prediction.functionals import Functionals
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from xcopula.plot.of_posterior import PosteriorPlots
 
 __all__ = ["Posterior"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _KEPT = ("units", "standard_name", "long_name", "cell_methods", "grid_mapping")
 _MOMENTS = {"latent": "latent mean and deviation", "mean": "latent mean", "frame": "latent mean"}

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.observations import Variable, to_targets
 from xcopula.marginals import Marginal
@@ -21,9 +22,6 @@ from xcopula.process.paths import Prior
 from xcopula.solvers import Conditioned, Gaussian, Joint
 
 __all__ = ["ConditionedProcess", "Predictor"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # A tail up to this index has a mean whatever the latent variance, which is about one at most.
 _HEAVY = 0.5

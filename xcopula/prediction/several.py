@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 from scipy.special import ndtr
 
 from xcopula.arguments import check_integer, check_methods
+from xcopula.arrays import FloatArray
 from xcopula.prediction.ensembles import Ensemble
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.sampling import check_draws, drawn_together
@@ -24,8 +24,6 @@ from xcopula.solvers import Exact, settle
 from xcopula.warn import shown
 
 __all__ = ["Posteriors"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _HOW = ("all", "any")
 _DRAWS = 1000

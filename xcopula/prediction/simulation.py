@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from xcopula.arrays import FloatArray
 from xcopula.labels.observations import to_targets
 from xcopula.methods.between import Places, variance_at
 from xcopula.prediction.blocks import slices, wanted_cells
@@ -31,8 +32,6 @@ from xcopula.process.bounded import Bounded
 from xcopula.process.paths import KeyArray, Waves, add_numbers, place_keys, site_keys
 
 __all__ = ["Realizations", "realize", "simulate"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # So many numbers, of all realizations, are worked on at a time; and so many cells at least.
 _NUMBERS, _LEAST = 2**21, 2**10

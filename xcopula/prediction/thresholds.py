@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.labels.coordinates.units import conversion, units_of
 from xcopula.prediction.levels import numbers_of
 from xcopula.prediction.target import check_cells
@@ -24,7 +24,6 @@ __all__ = [
     "check_thresholds",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 Threshold = float | Sequence[float] | FloatArray | xr.DataArray
 
 _THRESHOLD = (

@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.labels.areas import cell_widths, space_dims
 from xcopula.labels.coordinates.units import units_of
 from xcopula.prediction.thresholds import check_on_cells
 from xcopula.warn import shown
 
 __all__ = ["Weighting", "add_up", "check_regions", "check_weights", "find_weighting"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Index symbols of blockwise for the axes that are not dims of the draws.
 _BOTH, _REGION = "__both__", "__region__"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, owens_t
 
-__all__ = ["both_above"]
+from xcopula.arrays import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["both_above"]
 
 _TINY = 1e-200  # Owen's formula divides by the thresholds
 _FAR = 40.0  # beyond, a normal probability is zero

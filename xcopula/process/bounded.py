@@ -13,14 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.marginals.tails import log_between, normal_score
 from xcopula.process.intervals import Intervals, TruncatedNormal, truncate
 from xcopula.process.sample import Moments, Sample
 
 __all__ = ["Bounded", "Limits", "standardised"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def standardised(

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from xcopula.arrays import FloatArray, IntArray
 
 __all__ = ["Chosen", "choose"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # The loss of some cells, given what is taken off their variances (..., b).
 Loss = Callable[[FloatArray, slice], FloatArray]
 

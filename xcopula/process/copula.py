@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.kernels.covariance import Covariance, CovarianceState
 from xcopula.marginals.base import Marginal
@@ -18,10 +18,7 @@ from xcopula.process.sample import Sample
 
 __all__ = ["Process"]
 
-FloatArray = npt.NDArray[np.float64]
-
 _STEP = 1e-6  # of differences, in widths of the bounds
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri, owens_t
 
-__all__ = ["Misclassification", "Variance", "distance_of", "expected_error"]
+from xcopula.arrays import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["Misclassification", "Variance", "distance_of", "expected_error"]
 
 # What a measurement changes is less than exp(-h^2 v / 2 r): beyond this exponent it is nothing.
 _MOVED = 30.0

@@ -11,11 +11,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import numpy.typing as npt
+
+from xcopula.arrays import FloatArray
 
 __all__ = ["count_statistics", "draws_needed", "quantile_of_present", "summarise"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _WIDE = 1.645  # standard errors on each side, for 90 %: nearer draws tell the error less well
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.kernels.covariance import Contraction
 from xcopula.marginals.base import Marginal
 from xcopula.process.copula import Process
@@ -27,8 +27,6 @@ from xcopula.process.intervals import Intervals, StandIns, TruncatedNormal, trun
 from xcopula.process.sample import Moments, Sample
 
 __all__ = ["Evidence"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Of differences of gradients, in widths of the bounds: wide, since the gradients of some marginals
 # are differences too, whose rounding it divides.

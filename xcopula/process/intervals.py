@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.intervals import interval_scores, is_interval
@@ -39,9 +40,6 @@ __all__ = [
     "unsettled",
     "without_extra",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # In standard units: beyond so far a tail, or within so narrow an interval, closed forms cancel. An
 # integral by a Gauss rule is then right to the last digits: the law decays by e^-38 in its range.

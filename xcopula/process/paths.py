@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.jit import waves as loops
 from xcopula.kernels.assembly import floats
 from xcopula.kernels.base import Kernel, SpectralKernel
@@ -41,8 +42,6 @@ __all__ = [
     "stream",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 KeyArray = npt.NDArray[np.uint64]
 
 # Waves of a structure. The covariance of one realization is within a few percent of the model's;

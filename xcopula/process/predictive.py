@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.tails import log_between
 from xcopula.process.bounded import Bounded, standardised
@@ -28,8 +29,6 @@ from xcopula.process.sample import Moments
 
 __all__ = ["Predictive", "score_of"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.intp]
 
 # The score's integral over levels runs over so many standard deviations, with so many nodes on each
 # side of the observation: the normal law's closed form is met to 1e-14.

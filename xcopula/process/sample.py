@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.process.sites import NO_SITE, number_sites
 
 __all__ = ["Moments", "Sample", "Targets", "keep_data", "keep_scores", "known_data"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Inputs without labels have unit extent: nearer than this, two of them are one site.
 _SAME_SITE = 1e-9

@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from xcopula.arrays import FloatArray
 from xcopula.marginals.base import Marginal
 from xcopula.marginals.intervals import interval_scores, is_interval
 from xcopula.process.predictive import Predictive
 from xcopula.process.sample import Moments
 
 __all__ = ["Scores", "drawn_scores", "scores", "scores_of"]
-
-FloatArray = npt.NDArray[np.float64]
 
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 

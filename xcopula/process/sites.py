@@ -7,12 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from xcopula.arrays import FloatArray, IntArray
 
 __all__ = ["NO_SITE", "Sites", "number_sites"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # The number of a point that is no site of the data.
 NO_SITE = -1

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import IntArray
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import Terms, tile_moments
 from xcopula.kernels.assembly import floats, ints, ready, scaled_inputs
@@ -24,9 +24,6 @@ from xcopula.solvers.terms import errors_of, pieces
 from xcopula.solvers.threads import in_threads
 
 __all__ = ["fill_in"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # The variance of a cavity that is known: numbers stand at its place.
 _LEAST = 1e-12

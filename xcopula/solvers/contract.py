@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers.cost import Cost
 
@@ -20,9 +18,6 @@ __all__ = [
     "Sequential",
     "Solver",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class Informed(NamedTuple):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.kernels.assembly import (
     between,
     contract_lower,
@@ -46,9 +46,6 @@ from xcopula.solvers.contract import Informed
 from xcopula.solvers.cost import Cost
 
 __all__ = ["Exact", "Factorised"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # The covariance beside its inverse, and the copy that leave-one-out makes.
 _MATRICES = 2

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.jit.choice import gather, pick, thin
 from xcopula.jit.neighbours import Terms
 from xcopula.kernels.assembly import floats, ints, ready
@@ -30,9 +31,6 @@ __all__ = [
     "link",
     "order",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # From one level of the order to the next the radius shrinks by this; when so many points have their
 # place, the others stand too close for their order to matter.

@@ -15,8 +15,8 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.jit.neighbours import interval_terms
 from xcopula.kernels.assembly import floats, ints, no_contraction, ready, scaled_inputs
 from xcopula.kernels.covariance import Contraction, CovarianceState
@@ -27,8 +27,6 @@ from xcopula.solvers.terms import evaluate_terms, pieces, report, singular, tota
 from xcopula.solvers.threads import in_threads
 
 __all__ = ["Likelihood", "evaluate"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Likelihood(NamedTuple):

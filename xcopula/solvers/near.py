@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.kernels.assembly import scaled_inputs
 from xcopula.kernels.covariance import CovarianceState
 from xcopula.process import Process, Sample
 
 __all__ = ["WIDER", "Near", "places", "tree_of"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # Where distance alone does not tell who matters, so many times the neighbours are looked at.
 WIDER = 1.5

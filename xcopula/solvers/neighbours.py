@@ -14,9 +14,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from xcopula.arguments import check_flag, check_integer
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import Terms, tile_moments
 from xcopula.kernels.assembly import floats, ints, ready, scaled_inputs
@@ -49,9 +49,6 @@ from xcopula.solvers.terms import (
 from xcopula.solvers.threads import thread_count
 
 __all__ = ["Local", "Neighbours"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Neighbours of a term: of one task, of several, and where inputs have several groups, of which no
 # single distance tells who matters.

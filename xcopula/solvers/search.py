@@ -18,15 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.jit.neighbours import Terms
 from xcopula.process import Process, Sample
 from xcopula.solvers.graph import choose
 from xcopula.solvers.near import WIDER, Near, places, tree_of
 
 __all__ = ["Search", "search_of"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # The largest tile, in length scales, and how often it may be halved.
 _EDGE = 0.5

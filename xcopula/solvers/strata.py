@@ -5,16 +5,13 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.process import Sample
 from xcopula.solvers.graph import Graph, link, order
 from xcopula.solvers.near import Near, tree_of
 
 __all__ = ["connect_some"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Terms of a part of the likelihood: of the first of the order all, of the others clusters.
 _EARLY = 0.1

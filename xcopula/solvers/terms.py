@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import NotPositiveDefiniteError
 from xcopula.jit.neighbours import term_slopes, terms
 from xcopula.kernels.assembly import (
@@ -37,8 +37,6 @@ __all__ = [
     "singular",
     "total",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 _log = logging.getLogger("xcopula")
 

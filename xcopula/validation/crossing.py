@@ -14,6 +14,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_flag, check_integer, unknown_option
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.fitting import fit
 from xcopula.fitting.defaults import fit_within, support_of
 from xcopula.fitting.directions import free_groups
@@ -43,8 +44,6 @@ from xcopula.warn import shown
 
 __all__ = ["cross_validate"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Options = dict[str, Any]
 Begun = tuple[Observations, Request]
 

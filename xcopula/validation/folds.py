@@ -13,6 +13,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from xcopula.arguments import check_integer
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.labels.coordinates import CoordinateSystem
 from xcopula.labels.coordinates.groups import CoordinateGroup
 from xcopula.labels.observations import Observations
@@ -22,9 +23,6 @@ from xcopula.process import NO_SITE, number_sites
 from xcopula.warn import shown
 
 __all__ = ["KINDS", "Folds", "assign", "find_labels"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 KINDS = ("blocks", "stations", "time")
 _FOLDS = 10

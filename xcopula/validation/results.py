@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.labels.observations import Observations
 from xcopula.marginals.intervals import is_interval
 from xcopula.validation.scoring import Predicted
 
 __all__ = ["CLIMATOLOGY", "LEVELS", "MODEL", "NAMES", "SINGLE_TASK", "covered", "to_dataset"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 # Who predicts, as the names of results end.
 MODEL, SINGLE_TASK, CLIMATOLOGY = "", "_single_task", "_climatology"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from xcopula.arrays import FloatArray, IntArray
 from xcopula.fitting.defaults import fit_within
 from xcopula.labels.observations import Observations
 from xcopula.marginals import Law, Marginal
@@ -18,9 +19,6 @@ from xcopula.model import CopulaModel
 from xcopula.process import Moments, Predictive, scores_of
 
 __all__ = ["Predicted", "Withheld", "climatology", "predict"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 class Predicted(NamedTuple):

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import IntArray
 from xcopula.labels.buffer import near_any
 from xcopula.labels.observations import Observations
 from xcopula.labels.rows import FEWEST
 from xcopula.validation.folds import Folds
 
 __all__ = ["Split", "split"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Split(NamedTuple):

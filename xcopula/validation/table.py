@@ -11,8 +11,6 @@ from xcopula.warn import shown
 
 __all__ = ["format_validation", "skill"]
 
-FloatArray = npt.NDArray[np.float64]
-
 _NAMES = {MODEL: "model", SINGLE_TASK: "single task", CLIMATOLOGY: "climatology"}
 _KINDS = {"sites": "random sites", "time": "spans of time", "given": "given"}
 

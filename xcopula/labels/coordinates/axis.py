@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates import times
 from xcopula.labels.coordinates.units import conversion, is_length, units_of
 from xcopula.warn import warn_user
 
 __all__ = ["Axis"]
-
-FloatArray = npt.NDArray[np.float64]
 
 # The units of length scales, by role, where a coordinate is a length.
 _LENGTHS = {"x": "km", "y": "km", "z": "m"}

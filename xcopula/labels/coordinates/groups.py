@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.axis import Axis
 
 __all__ = ["EARTH_RADIUS", "CoordinateGroup", "Cycle", "Directions", "Frame", "Globe", "Tolerance"]
 
-FloatArray = npt.NDArray[np.float64]
 Directions = tuple[tuple[float, ...], ...]
 
 EARTH_RADIUS = 6371.0  # km

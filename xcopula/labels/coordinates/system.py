@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import CoordinateError
 from xcopula.labels.coordinates.axis import Axis
 from xcopula.labels.coordinates.groups import CoordinateGroup, Directions, Globe, Tolerance
@@ -24,8 +25,6 @@ from xcopula.labels.coordinates.roles import (
 from xcopula.labels.coordinates.times import is_time
 
 __all__ = ["CoordinateSystem"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

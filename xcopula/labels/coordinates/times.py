@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from xcopula.arrays import FloatArray
 from xcopula.errors import CoordinateError
 
 __all__ = [
@@ -19,8 +20,6 @@ __all__ = [
     "is_time",
     "to_days",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 _DAY = np.timedelta64(1, "D")
 _EPOCH = "1970-01-01 00:00:00.000000"
