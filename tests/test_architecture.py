@@ -40,7 +40,6 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 # `xcopula/foo.py` is tested by `tests/test_foo.py`. Where one test serves several modules, a
 # contract that all of them keep, it is named here.
 TESTED_BY = {
-    "cli/cluster.py": "cli/test_predict.py",
     "datasets/_jura.py": "datasets/test_datasets.py",
     "datasets/_toy.py": "datasets/test_datasets.py",
     "fitting/together.py": "fitting/test_steps.py",

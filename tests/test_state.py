@@ -69,7 +69,7 @@ WITHOUT_STATE = {
     "xcopula.labels.additions.Joined": "old and new data while they are joined",
     "xcopula.labels.additions.New": "new data while they are read",
     "xcopula.labels.rows.Rows": "a variable while it is read",
-    "xcopula.cli.options.Asked": "what a command was given",
+    "xcopula.cli.options.FitOptions": "of a command",
     "xcopula.storage.blocks._Target": "where blocks are written",
     "xcopula.storage.blocks._Partial": "a prediction that is being written",
     "xcopula.labels.buffer.Within": "lists of what is near, made one at a time",

@@ -1,4 +1,4 @@
-"""The command line."""
+"""The worked example."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
-from click.testing import CliRunner
 
 import xcopula
-from xcopula.cli import main
 from xcopula.methods import Transductive
 
 
@@ -30,20 +28,8 @@ def small(monkeypatch):
     monkeypatch.setattr("xcopula.fitting.fit", functools.partial(xcopula.fit, **quick))
 
 
-def run(*arguments: str):
-    """Run a command in this process."""
-    return CliRunner().invoke(main, list(arguments))
-
-
-def test_version_and_help():
-    """The version is the package's; help names the commands."""
-    assert xcopula.__version__ in run("--version").output
-    for flag in ("-h", "--help"):
-        assert "demo" in run(flag).output
-
-
 @pytest.mark.usefixtures("small")
-def test_demo_writes_a_map_and_its_numbers(tmp_path):
+def test_demo_writes_a_map_and_its_numbers(run, tmp_path):
     """It says what it fitted, how well that predicts, and where the files are."""
     folder = tmp_path / "new" / "demo"
     done = run("demo", "--output", str(folder))
@@ -67,7 +53,7 @@ def test_demo_writes_a_map_and_its_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["cadmium.nc", "cadmium.png"])
-def test_demo_keeps_what_is_there(tmp_path, name):
+def test_demo_keeps_what_is_there(run, tmp_path, name):
     """A file of an earlier run is replaced on request only, before anything is fitted."""
     (tmp_path / name).write_text("mine")
     done = run("demo", "-o", str(tmp_path))
@@ -77,7 +63,7 @@ def test_demo_keeps_what_is_there(tmp_path, name):
     assert (tmp_path / name).read_text() == "mine"
 
 
-def test_demo_overwrites_on_request(small, tmp_path):
+def test_demo_overwrites_on_request(run, small, tmp_path):
     """With the flag the file is replaced."""
     (tmp_path / "cadmium.nc").write_text("mine")
     done = run("demo", "-o", str(tmp_path), "--overwrite")

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from xcopula.cli.cluster import cluster
-
 ALL = ("-q", "0.1", "-q", "0.5", "--exceed", "1", "--exceed", "2", "--mean", "--std")
 
 
@@ -197,44 +195,3 @@ def test_a_killed_prediction_goes_on(run, files, tmp_path):
         opened(path).drop_attrs(deep=False), opened(tmp_path / "whole.zarr").drop_attrs(deep=False)
     )
     assert not marks.parent.exists()
-
-
-class TestCluster:
-    def test_none_unless_asked(self):
-        """Nothing is started."""
-        with cluster(None, None) as there:
-            assert there is False
-
-    def test_workers_give_the_same(self, run, files, tmp_path):
-        """Processes of this machine write the same store, and end with the command."""
-        distributed = pytest.importorskip("distributed")
-        pytest.importorskip("zarr")
-        found = []
-        for words in ((), ("--workers", "1")):
-            path = tmp_path / f"out{len(found)}.zarr"
-            given = ("predict", files / "model.nc", files / "grid.nc", "--chunks", "4")
-            done = run(*given, *words, "-o", path)
-            assert done.exit_code == 0, done.output
-            found.append(opened(path).drop_attrs(deep=False))
-        xr.testing.assert_identical(*found)
-        with pytest.raises(ValueError, match=r"No .*client"):
-            distributed.get_client()
-
-    def test_a_scheduler(self, run, files, tmp_path):
-        """One that runs is used and left running; one that does not answer is one line."""
-        distributed = pytest.importorskip("distributed")
-        options = {"n_workers": 1, "processes": False, "dashboard_address": None}
-        with distributed.LocalCluster(**options) as local:
-            given = ("predict", files / "model.nc", files / "grid.nc", "-o", tmp_path / "out.nc")
-            done = run(*given, "--scheduler", local.scheduler_address)
-            assert done.exit_code == 0, done.output
-            assert local.status.name == "running"
-
-    def test_without_distributed(self, monkeypatch):
-        """The message says what to install."""
-        monkeypatch.setitem(sys.modules, "distributed", None)
-        with (
-            pytest.raises(ImportError, match=r"xcopula\[distributed\]"),
-            cluster(None, 2),
-        ):
-            pass
