@@ -17,7 +17,6 @@ from xcopula.cli.files import (
     is_model,
     make_grid,
     read_data,
-    split,
     write_dataset,
 )
 
@@ -91,11 +90,6 @@ def test_an_axis_given_twice():
     """One would be lost."""
     with pytest.raises(click.UsageError, match="gives 'x' twice"):
         make_grid(["x=1:2:1", "x=3"])
-
-
-def test_split():
-    """The first sign divides."""
-    assert split("a = b=c", "--select") == ("a", "b=c")
 
 
 def test_checksums_tell_contents_apart(tmp_path):
@@ -182,17 +176,6 @@ def test_a_conditioned_model_may_take_the_place_of_the_model(run, files, model, 
     done = run("condition", path, tmp_path / "new.csv", "-o", path, "--overwrite")
     assert done.exit_code == 0, done.output
     assert xcopula.load(path).observations.sample.size == model.observations.sample.size + 1
-
-
-@pytest.mark.parametrize("name", ["out.nc", "out.zarr"])
-def test_the_ending_says_the_format(tmp_path, name):
-    """Both hold the same."""
-    pytest.importorskip("zarr")
-    data = xr.Dataset({"v": ("x", [1.0, 2.0])})
-    write_dataset(data, tmp_path / name, overwrite=False)
-    engine = "zarr" if name.endswith("zarr") else "netcdf4"
-    with xr.open_dataset(tmp_path / name, engine=engine) as found:
-        xr.testing.assert_equal(found, data)
 
 
 def test_without_zarr(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -21,6 +23,15 @@ def test_the_model_is_that_of_python(run, files, quick, model, grid, tmp_path, n
     found = xcopula.load(tmp_path / "m.nc").predict(grid)["metal"]
     exact = 0.0 if name.endswith("nc") else 1e-6  # a table rounds the last digit
     np.testing.assert_allclose(found, model.predict(grid)["metal"], rtol=exact)
+
+
+@pytest.mark.parametrize("on_cluster", [False, True])
+def test_progress(run, files, quick, tmp_path, monkeypatch, on_cluster):
+    """On a terminal, for work in this process."""
+    monkeypatch.setattr("xcopula.cli.fit.on_terminal", lambda: True)
+    monkeypatch.setattr("xcopula.cli.fit.cluster", lambda *_: nullcontext(on_cluster))
+    done = run("fit", files / "data.nc", *quick, "-o", tmp_path / "m.nc")
+    assert ("fit done, " in done.output) != on_cluster
 
 
 def test_stations_with_dates(run, tmp_path):

@@ -10,7 +10,6 @@ import warnings
 
 import click
 import pytest
-import xarray as xr
 from click.testing import CliRunner
 
 import xcopula
@@ -47,27 +46,6 @@ def test_help_is_quick():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"dask", "distributed", "matplotlib", "numba", "scipy"} & set(done.stdout.split())
     assert "click" in done.stdout
-
-
-def test_a_table_a_model_and_a_map(files, tmp_path, monkeypatch, run, quick):
-    """A fit, a prediction and a picture, without a line of Python."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "samples.csv").write_text((files / "data.csv").read_text())
-    for command in (
-        ("info", "samples.csv"),
-        ("fit", "samples.csv", *quick, "-o", "model.nc"),
-        ("predict", "model.nc", "--axis", "x=0:4:0.5", "--axis", "y=0:3:0.5", "-o", "out.nc"),
-        ("plot", "out.nc", "--sites", "samples.csv", "-o", "map.png"),
-    ):
-        done = run(*command)
-        assert done.exit_code == 0, done.output
-    with xr.open_dataset("out.nc") as out:
-        assert dict(out["metal"].sizes) == {"quantile": 3, "y": 7, "x": 9} or dict(
-            out["metal"].sizes
-        ) == {"quantile": 3, "x": 9, "y": 7}
-        assert bool((out["metal"].diff("quantile") > 0.0).all())
-    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
 def group(body):

@@ -34,11 +34,6 @@ def parsed(*words: str) -> FitOptions:
     return found[0]
 
 
-def test_only_what_is_given_is_passed_on():
-    """Defaults are those of `fit`."""
-    assert parsed("--primary", "Cd") == FitOptions("Cd", [], {})
-
-
 def test_every_option():
     """Words become what `fit` takes, and all of its options have one."""
     found = parsed(

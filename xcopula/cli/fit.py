@@ -168,7 +168,7 @@ def validate(
 @click.option(
     "--as-stored",
     is_flag=True,
-    help="Take all new values as they are stored. Else limits are told as in the fit.",
+    help="Take all new values as they are stored, not as limits where the fit would.",
 )
 @output_option("The model with the new observations.")
 @overwrite_option

@@ -96,9 +96,9 @@ def predict(
 ) -> None:
     """Predict with MODEL on GRID: a NetCDF file, a Zarr store or a table of points (.csv).
 
-    The output has quantiles under the variable's own name, and NAME_exceedance, NAME_mean and
-    NAME_std if they are asked for. Blocks are computed and written one after the other: grids may
-    be larger than the memory. A .zarr output that was interrupted goes on with --resume.
+    The output has quantiles under the name of the variable, and on request NAME_exceedance,
+    NAME_mean and NAME_std. Blocks are computed and written one after the other: grids may be larger
+    than the memory. A .zarr output that was interrupted goes on with --resume.
 
     \b
     Examples:
