@@ -40,8 +40,8 @@ def test_workers_give_the_same(run, files, tmp_path):
     results = []
     for words in ((), ("--workers", "1")):
         path = tmp_path / f"out{len(results)}.zarr"
-        given = ("predict", files / "model.nc", files / "grid.nc", "--chunks", "4")
-        done = run(*given, *words, "-o", path)
+        arguments = ("predict", files / "model.nc", files / "grid.nc", "--chunks", "4")
+        done = run(*arguments, *words, "-o", path)
         assert done.exit_code == 0, done.output
         results.append(xr.load_dataset(path, engine="zarr").drop_attrs(deep=False))
     xr.testing.assert_identical(*results)
@@ -54,8 +54,8 @@ def test_a_scheduler(run, files, tmp_path):
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 1, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**options) as local:
-        given = ("predict", files / "model.nc", files / "grid.nc", "-o", tmp_path / "out.nc")
-        done = run(*given, "--scheduler", local.scheduler_address)
+        arguments = ("predict", files / "model.nc", files / "grid.nc", "-o", tmp_path / "out.nc")
+        done = run(*arguments, "--scheduler", local.scheduler_address)
         assert done.exit_code == 0, done.output
         assert local.status.name == "running"
 

@@ -44,14 +44,14 @@ def test_demo_writes_a_map_and_its_numbers(run, tmp_path):
     assert "iteration" not in done.output  # no terminal: no progress
     assert not re.search(r"(?<!composite )log-likelihood", done.output)
     assert {p.name for p in folder.iterdir()} == {"cadmium.nc", "cadmium.png"}
-    with xr.open_dataset(folder / "cadmium.nc") as found:
-        assert found["Cd"].dims == ("quantile", "y", "x")
-        inside = found["Cd"].notnull()
+    with xr.open_dataset(folder / "cadmium.nc") as result:
+        assert result["Cd"].dims == ("quantile", "y", "x")
+        inside = result["Cd"].notnull()
         assert inside.any()
         assert not inside.all()
-        assert (found["Cd"].diff("quantile").values[inside[1:].values] > 0.0).all()
-        assert found["quantile"].values.tolist() == [0.05, 0.5, 0.95]
-        assert np.isfinite(found["Cd"].values[inside.values]).all()
+        assert (result["Cd"].diff("quantile").values[inside[1:].values] > 0.0).all()
+        assert result["quantile"].values.tolist() == [0.05, 0.5, 0.95]
+        assert np.isfinite(result["Cd"].values[inside.values]).all()
 
 
 @pytest.mark.parametrize("name", ["cadmium.nc", "cadmium.png"])

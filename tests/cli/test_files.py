@@ -35,10 +35,10 @@ def test_every_format_is_the_same_data(sites, files, tmp_path):
 def test_a_large_file_is_read_in_chunks(files, monkeypatch, sites):
     """Above a size, variables stay on disk, and coordinates along one dim are in memory."""
     monkeypatch.setattr(module, "_SMALL_BYTES", 10)
-    found = read_data(files / "data.nc")
-    assert found["metal"].chunks is not None
-    assert found["x"].chunks is None
-    xr.testing.assert_identical(found.compute(), sites)
+    result = read_data(files / "data.nc")
+    assert result["metal"].chunks is not None
+    assert result["x"].chunks is None
+    xr.testing.assert_identical(result.compute(), sites)
 
 
 def test_models_are_told_from_data(files):
@@ -137,8 +137,8 @@ def test_places_are_checked_first(run, tmp_path, monkeypatch, command, case):
     else:  # the superuser may write anywhere
         monkeypatch.setattr(os, "access", lambda *_: False)
         message = "cannot be written to. Choose another, or change its permissions."
-    given = ["none.nc", *(["none.csv"] if command in ("condition", "predict") else [])]
-    done = run(command, *given, "-o", output)
+    arguments = ["none.nc", *(["none.csv"] if command in ("condition", "predict") else [])]
+    done = run(command, *arguments, "-o", output)
     assert done.exit_code == 1, done.output
     assert message in done.output
     assert done.output.count("\n") == 1
@@ -156,14 +156,14 @@ def test_an_input_is_not_overwritten(run, files, quick, tmp_path, case, ending):
     for name, source in (("data", "data.nc"), ("grid", "grid.nc"), ("new", "data.nc")):
         write_dataset(xr.load_dataset(files / source), paths[name], overwrite=False)
     (tmp_path / f"link{ending}").symlink_to(paths[which])
-    given = {
+    arguments = {
         "fit": (paths["data"], *quick),
         "predict": (paths["model"], paths["grid"]),
         "condition": (paths["model"], paths["new"]),
     }[command]
     before = checksum(paths[which])
     for output in (paths[which], tmp_path / f"link{ending}"):
-        done = run(command, *given, "-o", output, "--overwrite")
+        done = run(command, *arguments, "-o", output, "--overwrite")
         assert done.exit_code == 1
         assert f"is the input {paths[which]}. Choose another name." in done.output
     assert checksum(paths[which]) == before

@@ -20,9 +20,9 @@ def test_the_model_is_that_of_python(run, files, quick, model, grid, tmp_path, n
     assert "Multi-task Gaussian copula process of 'metal' with 'proxy'" in done.output
     assert "Fitted in" in done.output
     assert done.output.endswith(f"Wrote {tmp_path / 'm.nc'}.\n")
-    found = xcopula.load(tmp_path / "m.nc").predict(grid)["metal"]
+    result = xcopula.load(tmp_path / "m.nc").predict(grid)["metal"]
     exact = 0.0 if name.endswith("nc") else 1e-6  # a table rounds the last digit
-    np.testing.assert_allclose(found, model.predict(grid)["metal"], rtol=exact)
+    np.testing.assert_allclose(result, model.predict(grid)["metal"], rtol=exact)
 
 
 @pytest.mark.parametrize("on_cluster", [False, True])
@@ -111,8 +111,8 @@ def test_validate_as_in_python(run, files, sites, quick, tmp_path):
         uncertainty="plugin",
     )
     assert done.output == f"{xcopula.format_validation(expected)}\n\nWrote {out}.\n"
-    with xr.open_dataset(out) as found:
-        xr.testing.assert_allclose(found.drop_attrs(), expected.drop_attrs(), rtol=1e-12)
+    with xr.open_dataset(out) as result:
+        xr.testing.assert_allclose(result.drop_attrs(), expected.drop_attrs(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_condition_as_in_python(run, files, model, grid, tmp_path):
         {"metal": ("row", [3.5, 1.25])},
         coords={"x": ("row", [1.05, 2.55]), "y": ("row", [2.05, 0.55])},
     )
-    found = xcopula.load(tmp_path / "m2.nc").predict(grid)["metal"]
-    np.testing.assert_array_equal(found, model.condition(new).predict(grid)["metal"])
+    result = xcopula.load(tmp_path / "m2.nc").predict(grid)["metal"]
+    np.testing.assert_array_equal(result, model.condition(new).predict(grid)["metal"])
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -155,8 +155,8 @@ def test_the_same_site_again(run, files, sites, tmp_path, replace):
     x, y = float(sites["x"][0]), float(sites["y"][0])
     (tmp_path / "new.csv").write_text(f"x,y,metal\n{x!r},{y!r},2.5\n")
     words = ["--replace"] if replace else []
-    given = (files / "model.nc", tmp_path / "new.csv", *words, "-o", tmp_path / "m2.nc")
-    done = run("condition", *given)
+    arguments = (files / "model.nc", tmp_path / "new.csv", *words, "-o", tmp_path / "m2.nc")
+    done = run("condition", *arguments)
     assert done.exit_code == (0 if replace else 1), done.output
     assert ("has 100." if replace else "replace=True") in done.output
 

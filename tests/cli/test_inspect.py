@@ -30,13 +30,13 @@ def test_limits_and_empty_cells_of_a_table(run, tmp_path):
     """Cells such as <5 are numbers, and counted as limits; an empty cell of a text is a gap."""
     (tmp_path / "t.csv").write_text("x,v,name\n1,<5,a\n2,7.5,\n3,>90,b\n4,,b\n")
     lines = [line.split() for line in run("info", tmp_path / "t.csv").output.splitlines()]
-    found = {line[0]: line[1:] for line in lines if line}
-    assert found["v"] == ["3", "2", "1", "row", "-", "5", "90"]
-    assert found["name"] == ["3", "0", "1", "row", "-", "-", "-"]
+    result = {line[0]: line[1:] for line in lines if line}
+    assert result["v"] == ["3", "2", "1", "row", "-", "5", "90"]
+    assert result["name"] == ["3", "0", "1", "row", "-", "-", "-"]
 
 
 def test_named_coordinates(run, tmp_path):
-    """A table may be told what its coordinates are."""
+    """Options name the coordinates of a table."""
     (tmp_path / "t.csv").write_text("e,n,v\n1,2,\n3,4,5\n")
     lines = run("info", tmp_path / "t.csv", "--coords", "e", "--coords", "n").output
     assert "No variables" not in lines
@@ -84,9 +84,9 @@ def out(model, grid, tmp_path_factory):
     """A prediction on two levels, with an exceedance."""
     pytest.importorskip("matplotlib")
     posterior = model.posterior(grid)
-    found = xr.merge([posterior.quantile([0.05, 0.5, 0.95]), posterior.exceedance([1.0, 2.0])])
+    result = xr.merge([posterior.quantile([0.05, 0.5, 0.95]), posterior.exceedance([1.0, 2.0])])
     path = tmp_path_factory.mktemp("plot") / "out.nc"
-    found.expand_dims(level=[1.0, 2.0]).to_netcdf(path)
+    result.expand_dims(level=[1.0, 2.0]).to_netcdf(path)
     return path
 
 
@@ -103,10 +103,10 @@ def test_kinds_of_a_model(run, files, tmp_path, kind):
 def test_reliability_needs_a_threshold(run, files, tmp_path):
     """And no other kind takes one."""
     pytest.importorskip("matplotlib")
-    given = ("plot", files / "model.nc", "-o", tmp_path / "p.svg")
-    assert run(*given, "--kind", "reliability").exit_code == 2
-    assert run(*given, "--kind", "laws", "--threshold", "1").exit_code == 2
-    done = run(*given, "--kind", "reliability", "--threshold", "1.5")
+    arguments = ("plot", files / "model.nc", "-o", tmp_path / "p.svg")
+    assert run(*arguments, "--kind", "reliability").exit_code == 2
+    assert run(*arguments, "--kind", "laws", "--threshold", "1").exit_code == 2
+    done = run(*arguments, "--kind", "reliability", "--threshold", "1.5")
     assert done.exit_code == 0, done.output
     assert "above 1.5" in done.output or "<svg" in (tmp_path / "p.svg").read_text()
 
@@ -150,10 +150,10 @@ def test_what_cannot_be_drawn(run, out, tmp_path, words, code, message):
 def test_a_date_selects_an_hour(run, model, grid, tmp_path):
     """Dates are written as people write them."""
     pytest.importorskip("matplotlib")
-    found = model.predict(grid).expand_dims(
+    result = model.predict(grid).expand_dims(
         time=np.array(["2024-05-30T12", "2024-05-31T12"], "M8[ns]")
     )
-    found.to_netcdf(tmp_path / "out.nc")
+    result.to_netcdf(tmp_path / "out.nc")
     for day, code in (("2024-05-31", 0), ("2023-01-01", 1)):
         output = tmp_path / f"{day}.png"
         done = run(

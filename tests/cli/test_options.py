@@ -21,22 +21,22 @@ PYTHON_ONLY = {"compute", "progress", "thin"}
 
 def parsed(*words: str) -> FitOptions:
     """Return what a command line asks for."""
-    found = []
+    result = []
 
     @click.command()
     @fit_options
-    def command(config, **given):
-        found.append(FitOptions.of(config, given))
+    def command(config, **arguments):
+        result.append(FitOptions.of(config, arguments))
 
     done = CliRunner().invoke(command, words, standalone_mode=False)
     if done.exception is not None:
         raise done.exception
-    return found[0]
+    return result[0]
 
 
 def test_every_option():
     """Words become what `fit` takes, and all of its options have one."""
-    found = parsed(
+    result = parsed(
         *("--primary", "Cd", "--secondary", "Ni", "--secondary", "Zn"),
         *("--coords", "x", "--coords", "y", "--crs", "EPSG:2056"),
         *("--method", "full", "--solver", "exact", "--coupling", "icm", "--structures", "2"),
@@ -48,8 +48,8 @@ def test_every_option():
         *("--support", "Cd=0:", "--support", "Ni=-1:50"),
         *("--max-hours", "none", "--restarts", "0", "--seed", "5"),
     )
-    assert (found.primary, found.secondary) == ("Cd", ["Ni", "Zn"])
-    assert found.options == {
+    assert (result.primary, result.secondary) == ("Cd", ["Ni", "Zn"])
+    assert result.options == {
         "coords": ["x", "y"],
         "crs": "EPSG:2056",
         "method": "full",
@@ -69,15 +69,15 @@ def test_every_option():
         "restarts": 0,
         "seed": 5,
     }
-    assert set(found.options) == KEYWORDS - PYTHON_ONLY
+    assert set(result.options) == KEYWORDS - PYTHON_ONLY
     assert parsed("--primary", "Cd", "--structures", "auto").options == {"structures": "auto"}
     for word, meaning in (("yes", True), ("no", False), ("space", ["space"])):
         assert parsed("--primary", "Cd", "--anisotropy", word).options == {"anisotropy": meaning}
-    for given, kernels in (
+    for arguments, kernels in (
         (["se+matern12"], ["se", "matern12"]),
         (["Cd=se + matern12", "Ni=se"], {"Cd": ["se", "matern12"], "Ni": "se"}),
     ):
-        words = [word for each in given for word in ("--kernel", each)]
+        words = [word for entry in arguments for word in ("--kernel", entry)]
         assert parsed("--primary", "Cd", *words).options == {"kernels": kernels}
     assert parsed("--primary", "Cd", "--support", "0:").options == {"support": (0.0, None)}
     for word, meaning in (("none", None), ("auto", "auto"), ("Cd=none", {"Cd": None})):
@@ -89,8 +89,8 @@ def test_the_command_line_comes_before_the_file(tmp_path):
     """What both say is as the command line says."""
     path = tmp_path / "options.toml"
     path.write_text("primary = 'Cd'\nsecondary = 'Ni'\nseed = 1\nrestarts = 4\nmax_hours = 'none'")
-    found = parsed("--config", str(path), "--seed", "7")
-    assert found == FitOptions("Cd", ["Ni"], {"seed": 7, "restarts": 4, "max_hours": None})
+    result = parsed("--config", str(path), "--seed", "7")
+    assert result == FitOptions("Cd", ["Ni"], {"seed": 7, "restarts": 4, "max_hours": None})
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def config(tmp_path):
 
 
 def test_every_kind_of_option(config):
-    """Names and tables become the objects that Python would be given."""
-    found = read_config(config(WHOLE))
-    assert found == {
+    """Names and tables become objects of Python."""
+    result = read_config(config(WHOLE))
+    assert result == {
         "primary": "rain",
         "secondary": ["warmth"],
         "coords": ["lon", "lat", "time", xcopula.cycle("time", "day")],
@@ -255,8 +255,8 @@ def test_names_of_coordinates(tmp_path, coords, names):
 def test_an_unknown_variable(run, files, quick, config, tmp_path):
     """One line that names it, and no traceback."""
     path = config("[marginals]\nmetall = 'gamma'")
-    given = ("--primary", "metal", "--config", path, "-o", tmp_path / "m.nc")
-    done = run("fit", files / "data.csv", *given)
+    arguments = ("--primary", "metal", "--config", path, "-o", tmp_path / "m.nc")
+    done = run("fit", files / "data.csv", *arguments)
     assert done.exit_code == 1
     assert done.output.endswith(
         "Error: `marginals` names ['metall'], but the variables of the model are ['metal'].\n"
