@@ -41,7 +41,6 @@ FILES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 # contract that all of them keep, it is named here.
 TESTED_BY = {
     "arrays.py": "test_architecture.py",
-    "cli/cluster.py": "cli/test_predict.py",
     "datasets/_jura.py": "datasets/test_datasets.py",
     "datasets/_toy.py": "datasets/test_datasets.py",
     "fitting/together.py": "fitting/test_steps.py",

@@ -91,7 +91,7 @@ class TestFit:
         np.testing.assert_array_equal(heard.theta, silent.theta)
         assert heard.evaluations == silent.evaluations
 
-    def test_nothing_is_made_for_nobody(self, trio, monkeypatch):
+    def test_no_listener_no_events(self, trio, monkeypatch):
         """Without a listener there are no events: what is left is a call for each iteration."""
         made = []
         monkeypatch.setattr(

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from xcopula.cli import main
-
-# Options of a fit that leave nothing to choose.
-QUICK = (
-    *("--primary", "metal", "--secondary", "proxy", "--method", "full", "--anisotropy", "no"),
-    *("--marginal", "metal=lognormal", "--marginal", "proxy=normal", "--kernel", "matern32"),
-    *("--uncertainty", "plugin"),
-)
-
-
-def run(*arguments: object) -> Result:
-    """Run a command in this process."""
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 @pytest.fixture(scope="session")
@@ -36,11 +25,15 @@ def files(sites, grid, model, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def quick() -> tuple[str, ...]:
-    """Options of a fit that leave nothing to choose."""
-    return QUICK
+    """Options of a fit that leave nothing to select."""
+    return (
+        *("--primary", "metal", "--secondary", "proxy", "--method", "full", "--anisotropy", "no"),
+        *("--marginal", "metal=lognormal", "--marginal", "proxy=normal", "--kernel", "matern32"),
+        *("--uncertainty", "plugin"),
+    )
 
 
-@pytest.fixture(name="run")
-def run_fixture():
-    """Give tests the way to run a command."""
-    return run
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Run a command in this process."""
+    return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])

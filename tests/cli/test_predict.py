@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from xcopula.cli.cluster import cluster
-
 ALL = ("-q", "0.1", "-q", "0.5", "--exceed", "1", "--exceed", "2", "--mean", "--std")
 
 
 def opened(path) -> xr.Dataset:
     engine = "zarr" if path.suffix == ".zarr" else "netcdf4"
-    with xr.open_dataset(path, engine=engine) as found:
-        return found.load()
+    with xr.open_dataset(path, engine=engine) as result:
+        return result.load()
 
 
 @pytest.mark.parametrize("name", ["out.nc", "out.zarr"])
@@ -30,26 +28,26 @@ def test_the_results_are_those_of_python(run, files, model, grid, tmp_path, name
     done = run("predict", files / "model.nc", files / "grid.nc", *ALL, *chunks, "-o", path)
     assert done.exit_code == 0, done.output
     assert "Predicted 42 cells" in done.output
-    found, posterior = opened(path), model.posterior(grid)
+    result, posterior = opened(path), model.posterior(grid)
     parts = (
         posterior.quantile([0.1, 0.5]),
         posterior.exceedance([1.0, 2.0]),
         posterior.mean(),
         posterior.std(),
     )
-    assert set(found.data_vars) == {part.name for part in parts}
+    assert set(result.data_vars) == {part.name for part in parts}
     for part in parts:
-        xr.testing.assert_allclose(found[part.name], part, rtol=1e-12)
-        assert found[part.name].attrs == part.attrs
+        xr.testing.assert_allclose(result[part.name], part, rtol=1e-12)
+        assert result[part.name].attrs == part.attrs
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
 def test_sigterm_leaves_no_trace(files, tmp_path):
     """A scheduler ends a long prediction: its temporary file goes, as after ctrl-C."""
     axes = ("--axis", "x=0:9:0.002", "--axis", "y=0:9:0.002")
-    given = (files / "model.nc", *axes, "--chunks", "500", "-o", tmp_path / "out.nc")
+    arguments = (files / "model.nc", *axes, "--chunks", "500", "-o", tmp_path / "out.nc")
     command = [sys.executable, "-c", "from xcopula.cli import main; main()", "predict"]
-    with subprocess.Popen([*command, *map(str, given)], stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([*command, *map(str, arguments)], stderr=subprocess.PIPE) as process:
         while not any(p.stat().st_size > 10_000 for p in tmp_path.iterdir()):
             assert process.poll() is None
             time.sleep(0.05)
@@ -83,7 +81,7 @@ def test_points_of_a_table(run, files, model, tmp_path):
 
 def test_wrong_usage(run, files, tmp_path):
     """A grid and axes, neither, and a resumed NetCDF file."""
-    given = ("predict", files / "model.nc")
+    arguments = ("predict", files / "model.nc")
     out = ("-o", tmp_path / "out.nc")
     for words, message in (
         ((), "Give a GRID or --axis"),
@@ -91,7 +89,7 @@ def test_wrong_usage(run, files, tmp_path):
         ((files / "grid.nc", "--resume"), "needs an output that ends in .zarr"),
         ((files / "grid.nc", "--workers", "1", "--scheduler", "tcp://a:1"), "not both"),
     ):
-        done = run(*given, *words, *out)
+        done = run(*arguments, *words, *out)
         assert done.exit_code == 2, done.output
         assert message in done.output
 
@@ -166,8 +164,8 @@ def test_a_killed_prediction_goes_on(run, files, tmp_path):
     path, marks = tmp_path / "out.zarr", tmp_path / ".out.zarr.partial" / "finished"
 
     def words(to, *more):
-        given = (files / "model.nc", tmp_path / "grid.nc", "--exceed", "1", "--chunks", "1")
-        return [str(w) for w in ("predict", *given, *more, "-o", to)]
+        arguments = (files / "model.nc", tmp_path / "grid.nc", "--exceed", "1", "--chunks", "1")
+        return [str(w) for w in ("predict", *arguments, *more, "-o", to)]
 
     process = subprocess.Popen([sys.executable, "-c", SLOW, *words(path)])
     deadline = time.monotonic() + 60
@@ -197,44 +195,3 @@ def test_a_killed_prediction_goes_on(run, files, tmp_path):
         opened(path).drop_attrs(deep=False), opened(tmp_path / "whole.zarr").drop_attrs(deep=False)
     )
     assert not marks.parent.exists()
-
-
-class TestCluster:
-    def test_none_unless_asked(self):
-        """Nothing is started."""
-        with cluster(None, None) as there:
-            assert there is False
-
-    def test_workers_give_the_same(self, run, files, tmp_path):
-        """Processes of this machine write the same store, and end with the command."""
-        distributed = pytest.importorskip("distributed")
-        pytest.importorskip("zarr")
-        found = []
-        for words in ((), ("--workers", "1")):
-            path = tmp_path / f"out{len(found)}.zarr"
-            given = ("predict", files / "model.nc", files / "grid.nc", "--chunks", "4")
-            done = run(*given, *words, "-o", path)
-            assert done.exit_code == 0, done.output
-            found.append(opened(path).drop_attrs(deep=False))
-        xr.testing.assert_identical(*found)
-        with pytest.raises(ValueError, match=r"No .*client"):
-            distributed.get_client()
-
-    def test_a_scheduler(self, run, files, tmp_path):
-        """One that runs is used and left running; one that does not answer is one line."""
-        distributed = pytest.importorskip("distributed")
-        options = {"n_workers": 1, "processes": False, "dashboard_address": None}
-        with distributed.LocalCluster(**options) as local:
-            given = ("predict", files / "model.nc", files / "grid.nc", "-o", tmp_path / "out.nc")
-            done = run(*given, "--scheduler", local.scheduler_address)
-            assert done.exit_code == 0, done.output
-            assert local.status.name == "running"
-
-    def test_without_distributed(self, monkeypatch):
-        """The message says what to install."""
-        monkeypatch.setitem(sys.modules, "distributed", None)
-        with (
-            pytest.raises(ImportError, match=r"xcopula\[distributed\]"),
-            cluster(None, 2),
-        ):
-            pass

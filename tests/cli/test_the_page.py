@@ -40,7 +40,7 @@ def test_the_page_runs(run, tmp_path, monkeypatch):
 
 def test_the_configuration_of_the_page(tmp_path):
     """It is read as it stands."""
-    from xcopula.cli.config import read_config
+    from xcopula.cli.options import read_config
 
     (text,) = fences("toml")
     (tmp_path / "options.toml").write_text(text)

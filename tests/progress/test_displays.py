@@ -1,4 +1,4 @@
-"""Who listens, and what is seen of it."""
+"""Displays of progress and their choice."""
 
 from __future__ import annotations
 
@@ -33,15 +33,12 @@ class Terminal(io.StringIO):
         return "".join(line).rstrip()
 
 
-class Clock:
-    """Seconds that pass when they are told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """Return them."""
-        return self.now
+@pytest.fixture
+def clock(monkeypatch):
+    """Stop the clock of the displays."""
+    stopped = types.SimpleNamespace(now=0.0)
+    monkeypatch.setattr(displays, "monotonic", lambda: stopped.now)
+    return stopped
 
 
 def going(iteration: int, seconds: float = 1.0, what: str = "alone", name: str = "Cd") -> Event:
@@ -57,10 +54,10 @@ def wide(monkeypatch):
 
 @pytest.mark.usefixtures("wide")
 class TestTerminal:
-    def test_one_line_is_rewritten_and_cleared(self):
+    def test_one_line_is_rewritten_and_cleared(self, clock):
         """A shorter line leaves nothing of a longer one, and the end leaves nothing at all."""
-        out, clock = Terminal(), Clock()
-        listen = to_terminal(out, clock=clock)
+        out = Terminal()
+        listen = to_terminal(out)
         listen(Event("fit", "begin", ("Cd",)))
         assert out.getvalue() == ""
         long = going(1000)
@@ -75,17 +72,17 @@ class TestTerminal:
         assert out.getvalue().endswith("\r")
 
     def test_an_interruption_clears_it_too(self):
-        """What the prompt says next is not written over."""
+        """The prompt has its line."""
         out = Terminal()
         listen = to_terminal(out)
         listen(going(1))
         listen(Event("fit", "stop", ("Cd",)))
         assert out.screen == ""
 
-    def test_some_times_a_second_at_most(self):
+    def test_some_times_a_second_at_most(self, clock):
         """A thousand events in a second are ten lines."""
-        out, clock = Terminal(), Clock()
-        listen = to_terminal(out, clock=clock)
+        out = Terminal()
+        listen = to_terminal(out)
         for k in range(1000):
             clock.now = k / 1000.0
             listen(going(k, seconds=1.0 + clock.now))
@@ -100,7 +97,7 @@ class TestTerminal:
         assert out.getvalue() == ""
 
     def test_a_compilation_shows_at_once(self):
-        """Nothing else is told while it lasts."""
+        """There is no other event while it lasts."""
         out = Terminal()
         to_terminal(out)(Event("compile", "begin", label="fill"))
         assert out.screen.startswith("compiling fill")
@@ -114,7 +111,7 @@ class TestTerminal:
         assert "a??[2Jb" in out.screen
 
     def test_a_closed_terminal_ends_no_fit(self):
-        """Nobody reads it any more."""
+        """Writing stops."""
         out = Terminal()
         listen = to_terminal(out)
         listen(going(1))
@@ -125,10 +122,10 @@ class TestTerminal:
         to_terminal(plain)(Event("fit", "end", ("Cd",)))
 
 
-def test_a_file_gets_lines_that_stay():
+def test_a_file_gets_lines_that_stay(clock):
     """One for each step that ends, one for the first compilation, few iterations."""
-    out, clock = io.StringIO(), Clock()
-    listen = to_terminal(out, clock=clock)
+    out = io.StringIO()
+    listen = to_terminal(out)
     ended = Event("alone", "end", ("Cd",), done=1, total=9, seconds=11.0)
     listen(Event("fit", "begin", ("Cd",)))
     for name in ("fill", "contract"):
@@ -155,7 +152,7 @@ def test_nowhere_to_write(monkeypatch):
 
 @pytest.mark.parametrize("logger", ["mine", logging.getLogger("mine")])
 def test_a_logger_gets_the_same_lines(caplog, logger):
-    """At the level that was asked for."""
+    """At the level requested."""
     listen = to_logger(logger, logging.WARNING)
     event = Event("alone", "end", ("Cd%s",), done=1, total=9)
     with caplog.at_level(logging.INFO):
@@ -190,10 +187,9 @@ def notebook(monkeypatch):
 
 
 class TestNotebook:
-    def test_a_fit_has_one_output(self, notebook):
-        """It is there from the beginning, changes, and says how it ended."""
-        clock = Clock()
-        listen = to_notebook(clock=clock)
+    def test_a_fit_has_one_output(self, notebook, clock):
+        """From the begin to the end."""
+        listen = to_notebook()
         for event in (
             Event("fit", "begin", ("Cd",), total=9),
             going(1, name="<b>"),
@@ -225,7 +221,7 @@ class TestNotebook:
         assert '<progress value="0"></progress>' in notebook.pages[0][1]["text/html"]
 
     def test_is_the_default_there(self, notebook):
-        """And asked for by True; IPython at a terminal is no notebook."""
+        """And with True; IPython at a terminal is no notebook."""
         for progress in (None, True):
             choose_listener(progress)(Event("fit", "begin"))
         assert len(notebook.pages) == 2
@@ -239,10 +235,8 @@ def only_logs(listener) -> bool:
 
 
 class TestChoice:
-    def test_a_script_logs_a_line_a_minute(self, monkeypatch, caplog):
-        """At INFO; steps that end within it are not told."""
-        clock = Clock()
-        monkeypatch.setattr(displays.time, "monotonic", clock)
+    def test_a_script_logs_a_line_a_minute(self, clock, caplog):
+        """At INFO; without the steps that end within it."""
         listen = choose_listener(None)
         with caplog.at_level(logging.INFO, "xcopula"):
             for second in range(150):
@@ -252,8 +246,8 @@ class TestChoice:
         said = [record.getMessage() for record in caplog.records]
         assert [int(re.search(r"iteration (\d+)", line)[1]) for line in said] == [60, 120]
 
-    def test_by_default_nobody_listens_in_a_script(self):
-        """Unless it is asked for."""
+    def test_a_script_displays_only_on_request(self):
+        """By default it logs."""
         heard = []
         assert only_logs(choose_listener(None))
         assert choose_listener(False) is None

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from xcopula.cli.commands import main
+from xcopula.cli.main import main
 
 __all__ = ["main"]

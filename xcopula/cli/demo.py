@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from xcopula.cli.outputs import overwrite_option
-from xcopula.cli.progress import fit_options, told
+from xcopula.cli.cluster import on_terminal
+from xcopula.cli.files import overwrite_option
+from xcopula.cli.fit import fit_with_summary
+from xcopula.cli.options import FitOptions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,17 +56,11 @@ def demo(output: Path, overwrite: bool) -> None:
 
     import xcopula
 
-    samples = xcopula.datasets.jura(hide="Cd")
-    click.echo("Fitting Cd with Ni and Zn: the first run compiles for some seconds.")
-    shown = fit_options(on_cluster=False)
+    samples, grid = xcopula.datasets.jura(hide="Cd"), xcopula.datasets.jura_grid()
+    progress = on_terminal()
+    model = fit_with_summary(samples, FitOptions("Cd", ["Ni", "Zn"], {}), progress=progress)
     began = time.perf_counter()
-    model = samples.mtcopula.fit("Cd", ["Ni", "Zn"], **shown)
-    told(model, began)
-    click.echo(model.summary())
-
-    grid = xcopula.datasets.jura_grid()
-    began = time.perf_counter()
-    predicted = model.predict(grid, [0.05, 0.5, 0.95], mask="inside", **shown)
+    predicted = model.predict(grid, [0.05, 0.5, 0.95], mask="inside", progress=progress)
     cells = int(grid["inside"].sum())
     click.echo(f"\nPredicted {cells} cells in {time.perf_counter() - began:.1f} s.")
 

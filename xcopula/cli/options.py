@@ -1,31 +1,39 @@
-"""The options of a fit on the command line; those of a configuration file stand behind them."""
+"""Options of a fit, from the command line and from a file of TOML."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+import inspect
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from xcopula.cli import config
-from xcopula.cli.inputs import InputPath, split
+from xcopula.cli.files import InputPath, read_data, split
 
-__all__ = ["Asked", "fit_options", "numbers_by_name"]
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["FitOptions", "fit_options", "numbers_by_name", "read_config"]
+
+# Options of `fit` that neither a file nor the command line has.
+_PYTHON_ONLY = ("compute", "progress", "thin")
 
 
-def _hours(context: click.Context, option: click.Parameter, given: str | None) -> Any:
-    if given is None or given == "none":
-        return given
+def _hours(context: click.Context, option: click.Parameter, text: str | None) -> Any:
+    if text is None or text == "none":
+        return text
     try:
-        return float(given)
+        return float(text)
     except ValueError:
-        raise click.BadParameter(f"must be a number or none, found {given!r}.") from None
+        raise click.BadParameter(f"must be a number or none, found {text!r}.") from None
 
 
-def _whole(context: click.Context, option: click.Parameter, given: str | None) -> Any:
-    return int(given) if given is not None and given.isdigit() else given
+def _whole(context: click.Context, option: click.Parameter, text: str | None) -> Any:
+    return int(text) if text is not None and text.isdigit() else text
 
 
 _OPTIONS = (
@@ -125,15 +133,15 @@ def fit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of a fit.
+class FitOptions:
+    """Variables and options of a fit.
 
     Attributes
     ----------
     primary : str
     secondary : list of str
     options : dict
-        Of :func:`xcopula.fit`; those that were given.
+        Of :func:`xcopula.fit`, without defaults.
     """
 
     primary: str
@@ -141,67 +149,52 @@ class Asked:
     options: dict[str, Any]
 
     @classmethod
-    def of(cls, config_file: Path | None, given: dict[str, Any]) -> Asked:
-        """Put the options of the command line before those of a file.
-
-        Raises
-        ------
-        click.UsageError
-            If there is no primary, or an option is not written as it should be.
-        """
-        found = {} if config_file is None else config.read_config(config_file)
-        found |= {
-            name: _READERS.get(name, _same)(value)
-            for name, value in given.items()
-            if value is not None and value != ()
-        }
-        if "primary" not in found:
+    def of(cls, config: Path | None, words: Mapping[str, Any]) -> FitOptions:
+        """Combine the options of a file and of the command line, which come first."""
+        options = {} if config is None else read_config(config)
+        stated = {name: value for name, value in words.items() if value not in (None, ())}
+        options |= _read({name: _plain(name, value) for name, value in stated.items()})
+        if "primary" not in options:
             raise click.UsageError("Missing option '--primary', the variable to predict.")
-        primary, secondary = found.pop("primary"), found.pop("secondary", [])
-        return cls(primary, [secondary] if isinstance(secondary, str) else secondary, found)
+        primary, secondary = options.pop("primary"), options.pop("secondary", [])
+        return cls(primary, [secondary] if isinstance(secondary, str) else secondary, options)
 
-    @property
-    def coordinates(self) -> list[str]:
-        """Names of the coordinates that were asked for."""
-        return config.named_coordinates(self.options.get("coords"))
-
-    @property
-    def flags(self) -> list[str]:
-        """Names of the variables that flag limits."""
-        censored = self.options.get("censored")
-        given = censored.values() if isinstance(censored, dict) else ()
-        return [name for name in given if isinstance(name, str) and name != "auto"]
-
-    def check_signs(self, dataset: Any) -> None:
-        """Refuse to tell limits in another way where a table has cells such as "<0.2"."""
-        censored = self.options.get("censored")
-        for name, way in censored.items() if isinstance(censored, dict) else ():
-            told = dataset[name].attrs.get("ancillary_variables", "") if name in dataset else ""
-            if told.startswith(f"{name}_qualifier") and way not in ("auto", None, told):
+    def read(self, path: Path) -> xr.Dataset:
+        """Read the data of the fit."""
+        limits = self.options.get("censored")
+        limits = limits if isinstance(limits, dict) else {}
+        flags = [limit for limit in limits.values() if isinstance(limit, str) and limit != "auto"]
+        coords = _coordinate_names(self.options.get("coords"))
+        data = read_data(path, coords, [self.primary, *self.secondary], flags=flags)
+        for name, limit in limits.items():
+            flag = data[name].attrs.get("ancillary_variables", "") if name in data else ""
+            if flag.startswith(f"{name}_qualifier") and limit not in ("auto", None, flag):
                 raise click.UsageError(
                     f"Column {name!r} has cells such as <0.2, which tell limits themselves. Leave "
                     f"--censored {name}=... out, or write numbers in all of its cells."
                 )
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the variables."""
-        return [self.primary, *self.secondary]
+        return data
 
 
-def _same(given: Any) -> Any:
-    return list(given) if isinstance(given, tuple) else given
+def _plain(name: str, value: Any) -> Any:
+    """Return the words of an option as a file would have its value."""
+    if name in _BY_VARIABLE:
+        return _by_name(value, *_BY_VARIABLE[name])
+    if name == "anisotropy" and len(value) == 1:
+        words: dict[str, Any] = {"yes": True, "no": False}
+        return words.get(value[0], list(value))
+    return list(value) if isinstance(value, tuple) else value
 
 
-def _by_name(given: Sequence[str], option: str, read: Callable[[str], Any] = str) -> Any:
+def _by_name(texts: Sequence[str], option: str, read: Callable[[str], Any]) -> Any:
     """Return a value for all, or a mapping of names to values."""
-    if len(given) == 1 and "=" not in given[0]:
-        return read(given[0])
-    return {name: read(value) for name, value in (split(text, option) for text in given)}
+    if len(texts) == 1 and "=" not in texts[0]:
+        return read(texts[0])
+    return {name: read(value) for name, value in (split(text, option) for text in texts)}
 
 
-def numbers_by_name(given: Sequence[str], option: str, kind: type[int] | type[float]) -> Any:
-    """Return a number for all, or a mapping of names to numbers; None if nothing is given."""
+def numbers_by_name(texts: Sequence[str], option: str, kind: type[int] | type[float]) -> Any:
+    """Return a number for all, or a mapping of names to numbers; None for no text."""
 
     def read(text: str) -> int | float:
         try:
@@ -212,47 +205,163 @@ def numbers_by_name(given: Sequence[str], option: str, kind: type[int] | type[fl
                 f"must be {hint}, found {text!r}.", param_hint=f"'{option}'"
             ) from None
 
-    return _by_name(given, option, read) if given else None
+    return _by_name(texts, option, read) if texts else None
 
 
-def _kernels(given: str) -> Any:
-    """Return a name, or the names of several structures."""
-    return [name.strip() for name in given.split("+")] if "+" in given else given
-
-
-def _anisotropy(given: Sequence[str]) -> Any:
-    """Return a word for all groups, or the names of some."""
-    words: dict[str, Any] = {"yes": True, "no": False}
-    return words[given[0]] if len(given) == 1 and given[0] in words else list(given)
-
-
-def _censored(given: Sequence[str]) -> Any:
-    """Return what tells limits of each variable, or of all if it is one word."""
-    if len(given) == 1 and "=" not in given[0]:
-        return config.parse_censored(given[0])
-    pairs = (split(text, "--censored") for text in given)
-    return {name: config.parse_limits(_sides(value)) for name, value in pairs}
-
-
-def _support(given: Sequence[str]) -> Any:
-    """Return the ends of the values of each variable, or of all if there is no name."""
-    if len(given) == 1 and "=" not in given[0]:
-        return config.parse_limits(_sides(given[0]))
-    pairs = (split(text, "--support") for text in given)
-    return {name: config.parse_limits(_sides(value)) for name, value in pairs}
+def _structures(text: str) -> Any:
+    """Return a kernel, or a kernel for each nested structure."""
+    return [name.strip() for name in text.split("+")] if "+" in text else text
 
 
 def _sides(text: str) -> Any:
-    """Return the two sides of LOWER:UPPER, or what stands alone; numbers as numbers."""
-    parts = [config.as_number(part.strip()) for part in text.split(":")]
-    return parts[0] if len(parts) == 1 else parts
+    """Return LOWER:UPPER as a list, and a single limit as it is; numbers as numbers."""
+    sides = [_number(side.strip()) for side in text.split(":")]
+    return sides[0] if len(sides) == 1 else sides
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+_BY_VARIABLE: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "marginals": ("--marginal", str),
+    "kernels": ("--kernel", _structures),
+    "censored": ("--censored", _sides),
+    "support": ("--support", _sides),
+}
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the variables and the options of a fit from a file of TOML."""
+    from xcopula.fitting import fit
+
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist.")
+    try:
+        options = tomllib.loads(path.read_text("utf-8"))
+    except ValueError as error:  # of TOML, or of UTF-8
+        raise ValueError(f"{path} is no TOML: {error}.") from None
+    parameters = inspect.signature(fit).parameters.values()
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    known = ["primary", "secondary", *(name for name in keywords if name not in _PYTHON_ONLY)]
+    _check_keys(options, known, str(path))
+    return _read(options)
+
+
+def _read(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the objects of Python for plain values."""
+    return {
+        name: _READERS[name](value) if name in _READERS else value
+        for name, value in options.items()
+    }
+
+
+def _check_keys(table: Collection[str], known: Collection[str], what: str) -> None:
+    unknown = [key for key in table if key not in known]
+    if unknown:
+        raise KeyError(f"{what} has no option {unknown[0]!r}. Choose from: {', '.join(known)}.")
+
+
+def _each(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a reader of one value, or of a table with a value for each name."""
+
+    def read_all(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: read(entry) for name, entry in value.items()}
+        return read(value)
+
+    return read_all
+
+
+def _optional(value: Any) -> Any:
+    """Return None for "none": TOML has no word for it."""
+    return None if value == "none" else value
+
+
+def _limits(value: Any) -> Any:
+    """Return the limits of a variable; an empty side of a pair is open."""
+    if isinstance(value, list):
+        return tuple(None if side in ("", "none") else side for side in value)
+    return _optional(value)
+
+
+def _marginal(value: Any) -> Any:
+    """Return a marginal from its name, from ``law~covariate+covariate``, or from a table.
+
+    A table has ``law``, and ``on``, ``degree`` and ``link`` of :func:`xcopula.regress`, or ``by``,
+    the key of :func:`xcopula.by`.
+    """
+    from xcopula.marginals import by, regress
+
+    if isinstance(value, str) and "~" in value:
+        name, _, on = value.partition("~")
+        return regress(name.strip() or "auto", [part.strip() for part in on.split("+")])
+    if not isinstance(value, Mapping):
+        return value
+    _check_keys(value, ("law", "on", "degree", "link", "by"), "A law")
+    law: Any = value.get("law", "auto")
+    rest = {k: v for k, v in value.items() if k not in ("law", "by")}
+    if "by" in value:
+        law = by(value["by"], law)
+    return regress(law, **rest) if rest else law
+
+
+def _coordinates(value: Any) -> Any:
+    """Return coordinates; a table makes a cycle."""
+    from xcopula.labels.coordinates import cycle
+
+    if isinstance(value, list):
+        return [_coordinates(member) for member in value]
+    if not isinstance(value, Mapping):
+        return value
+    _check_keys(value, ("cycle", "period"), "A coordinate")
+    return cycle(value.get("cycle"), value.get("period", "year"))  # type: ignore[arg-type]
+
+
+def _coordinate_names(coords: Any) -> list[str]:
+    """Return the names of all coordinates of ``coords=``."""
+    if coords is None:
+        return []
+    if isinstance(coords, Mapping):
+        return [name for members in coords.values() for name in _coordinate_names(members)]
+    members = coords if isinstance(coords, list) else [coords]
+    return list(dict.fromkeys(str(getattr(member, "name", member)) for member in members))
+
+
+def _method(value: Any) -> Any:
+    from xcopula.methods import resolve_method
+
+    return _with_options(value, resolve_method, "method")
+
+
+def _solver(value: Any) -> Any:
+    from xcopula.solvers import resolve_solver
+
+    return _with_options(value, resolve_solver, "solver")
+
+
+def _with_options(table: Any, resolve: Callable[[Any], Any], what: str) -> Any:
+    """Return an object from a table with its name and its options."""
+    if not isinstance(table, Mapping):
+        return table
+    if "name" not in table:
+        raise KeyError(f"The {what} has no name: give one, as in {what} = {{name = ...}}.")
+    default = resolve(table["name"])
+    options = {key: value for key, value in table.items() if key != "name"}
+    fields = dataclasses.fields(default) if dataclasses.is_dataclass(default) else ()
+    _check_keys(options, [field.name for field in fields], f"{what} {table['name']!r}")
+    return dataclasses.replace(default, **options) if options else table["name"]
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "marginals": lambda given: _by_name(given, "--marginal", config.parse_law),
-    "kernels": lambda given: _by_name(given, "--kernel", _kernels),
-    "anisotropy": _anisotropy,
-    "censored": _censored,
-    "support": _support,
-    "max_hours": config.parse_hours,
+    "coords": _each(_coordinates),
+    "marginals": _each(_marginal),
+    "censored": _each(_limits),
+    "support": _each(_limits),
+    "method": _method,
+    "solver": _solver,
+    "max_hours": _optional,
 }

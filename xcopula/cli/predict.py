@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xcopula.cli.cluster import cluster, cluster_options
-from xcopula.cli.inputs import InputPath, checksum, make_grid, read_data, read_model
+from xcopula.cli.cluster import block_progress, cluster, cluster_options
+from xcopula.cli.files import (
+    InputPath,
+    check_output,
+    checksum,
+    make_grid,
+    output_option,
+    overwrite_option,
+    read_data,
+    write_dataset,
+)
 from xcopula.cli.options import numbers_by_name
-from xcopula.cli.outputs import check_output, output_option, overwrite_option, write_dataset
-from xcopula.cli.progress import watched
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["predict"]
 
-# Blocks of a grid that has none of its own: some hundred thousand cells, a second or so each.
+# Blocks of a grid without chunks: some hundred thousand cells, a second or so for each.
 _BLOCK = "16 MB"
 
 
@@ -85,13 +92,13 @@ def predict(
     resume: bool,
     scheduler: str | None,
     workers: int | None,
-    **asked: Any,
+    **quantities: Any,
 ) -> None:
     """Predict with MODEL on GRID: a NetCDF file, a Zarr store or a table of points (.csv).
 
-    The output has quantiles under the variable's own name, and NAME_exceedance, NAME_mean and
-    NAME_std if they are asked for. Blocks are computed and written one after the other: grids may
-    be larger than the memory. A .zarr output that was interrupted goes on with --resume.
+    The output has quantiles under the name of the variable, and on request NAME_exceedance,
+    NAME_mean and NAME_std. Blocks are computed and written one after the other: grids may be larger
+    than the memory. A .zarr output that was interrupted goes on with --resume.
 
     \b
     Examples:
@@ -103,49 +110,47 @@ def predict(
     if resume and output.suffix != ".zarr":
         raise click.UsageError("--resume needs an output that ends in .zarr.")
     check_output(output, [model, grid], overwrite=overwrite)
-    pieces = numbers_by_name(chunks, "--chunks", int)
-    fitted = read_model(model)
-    known = fitted.coordinates.names
-    target = make_grid(axes) if grid is None else read_data(grid, known=known)
+    sizes = numbers_by_name(chunks, "--chunks", int)
+
+    from xcopula.model import load
+
+    fitted = load(model)
+    target = make_grid(axes) if grid is None else read_data(grid, known=fitted.coordinates.names)
     options: dict[str, Any] = {}
     if output.suffix == ".zarr":
-        described = {**asked, "chunks": pieces}
         options = {
             "resume": resume,
             "made_from": {
                 "the model": checksum(model),
                 "the grid": checksum(grid) if grid else json.dumps(axes),
-                "the options": json.dumps(described, sort_keys=True),
+                "the options": json.dumps({**quantities, "chunks": sizes}, sort_keys=True),
             },
         }
     with cluster(scheduler, workers) as on_cluster:
         began = time.perf_counter()
-        found = _results(fitted, target, pieces or (None if target.chunks else _BLOCK), asked)
-        with watched(on_cluster=on_cluster):
-            write_dataset(found, output, overwrite=overwrite, **options)
-    first = next(iter(found.data_vars.values()))
+        result = _lazily(fitted, target, sizes or (None if target.chunks else _BLOCK), quantities)
+        with block_progress(on_cluster=on_cluster):
+            write_dataset(result, output, overwrite=overwrite, **options)
+    first = next(iter(result.data_vars.values()))
     cells = math.prod(n for d, n in first.sizes.items() if d != "quantile")
     click.echo(f"Predicted {cells} cells in {time.perf_counter() - began:.1f} s.")
     click.echo(f"Wrote {output}.")
 
 
-def _results(
-    model: CopulaModel, target: xr.Dataset, chunks: Any, asked: dict[str, Any]
+def _lazily(
+    model: CopulaModel, target: xr.Dataset, chunks: Any, quantities: dict[str, Any]
 ) -> xr.Dataset:
-    """Return all that is asked for; nothing is computed yet."""
+    """Return the requested quantities, not computed yet."""
     import xarray as xr
 
-    mask = asked["mask"]
+    mask = quantities["mask"]
     if mask in target.variables and target[mask].dtype.kind in "iu":
         target = target.assign({mask: target[mask] != 0})
     posterior = model.posterior(
-        target, variable=asked["variable"], chunks=chunks, of=asked["of"], mask=mask
+        target, variable=quantities["variable"], chunks=chunks, of=quantities["of"], mask=mask
     )
-    arrays = [posterior.quantile(list(asked["quantiles"]))]
-    if asked["exceed"]:
-        arrays.append(posterior.exceedance(list(asked["exceed"])))
-    if asked["mean"]:
-        arrays.append(posterior.mean())
-    if asked["std"]:
-        arrays.append(posterior.std())
+    arrays = [posterior.quantile(list(quantities["quantiles"]))]
+    if quantities["exceed"]:
+        arrays.append(posterior.exceedance(list(quantities["exceed"])))
+    arrays += [getattr(posterior, name)() for name in ("mean", "std") if quantities[name]]
     return xr.merge(arrays, compat="override", join="exact", combine_attrs="override")

@@ -19,7 +19,7 @@ __all__ = ["ENDINGS", "read_table"]
 ENDINGS = (".csv", ".tsv", ".txt")
 
 _ROW = "row"
-# What stands before a number that is a limit, and what is written beside the column for it.
+# Signs of limits, and the CF flags that they become.
 _SIGNED = re.compile(r"^\s*([<>]=?|[≤≥])\s*(?=[-+.\d])")
 _SIGNS = {"<": 1, "≤": 1, ">": 2, "≥": 2}
 _QUALIFIER = {
@@ -27,9 +27,9 @@ _QUALIFIER = {
     "flag_meanings": "measured below_detection_limit above_range",
 }
 _YES, _NO = ("1", "1.0", "true", "yes", "y", "t", "<"), ("0", "0.0", "false", "no", "n", "f", "")
-# Roles of columns that are coordinates without being named. A height is one only if it is named.
+# Roles of coordinates that are guessed from names; a height must be named.
 _ROLES = ("longitude", "latitude", "x", "y", "time")
-# Names of the axes of a grid that a table does not have; nickel is not one of them.
+# Names of axes of a grid, which a table does not have: Ni is nickel.
 _NO_COORDINATES = ("i", "j", "ni", "nj", "nlon", "nlat")
 
 
@@ -42,8 +42,8 @@ def read_table(
 ) -> xr.Dataset:
     """Read a table of text into a Dataset on the dim ``row``.
 
-    Cells are separated by commas, by semicolons (then with decimal commas), or by tabs: the first
-    line tells. Lines that begin with ``#`` before it are skipped. Empty cells, "NA" and "NaN" are
+    The first line shows whether commas, semicolons (then with decimal commas) or tabs separate
+    cells. Lines that begin with ``#`` before it are skipped. Empty cells, "NA" and "NaN" are
     gaps. A coordinate of text holds dates. In columns of numbers "<0.2" is a value below 0.2 and
     ">50" one above 50: a variable beside them flags these, as the CF conventions have it.
 
@@ -51,11 +51,11 @@ def read_table(
     ----------
     path : Path
     coords : collection of str
-        The columns that are coordinates; if none are given, those of dates, and others by name.
+        Columns of coordinates. By default those of dates, and others by name.
     numbers : collection of str, optional
-        Columns that must hold numbers. None takes those whose cells are numbers, some with a sign.
+        Columns that must hold numbers. None takes columns of numbers of which some have a sign.
     known : collection of str
-        Columns that are coordinates where they are there, beside those that names tell.
+        Further columns of coordinates, beside those by name.
     flags : collection of str
         Columns that hold yes or no.
 
@@ -77,22 +77,22 @@ def read_table(
     missing = [name for name in coords if name not in frame]
     if missing:
         raise KeyError(f"{path} has no column {missing[0]!r}; it has {list(frame)}.")
-    chosen = list(coords) or [*known, *_guessed([n for n in frame if n not in numbers])]
+    coordinates = list(coords) or [*known, *_guessed([n for n in frame if n not in numbers])]
     columns: dict[str, Any] = {}
     for name in frame:
         if name in flags:
             columns[name] = (_ROW, _flag(path, frame[name]))
             continue
         cells, signs = _without_signs(frame[name]) if name in numbers else (frame[name], None)
-        values = _column(path, cells, coordinate=name in chosen, number=name in numbers)
+        values = _column(path, cells, coordinate=name in coordinates, number=name in numbers)
         columns[name] = (_ROW, values)
         if signs is not None:
-            beside = _free(f"{name}_qualifier", frame)
-            columns[name] = (_ROW, values, {"ancillary_variables": beside})
-            columns[beside] = (_ROW, signs, _QUALIFIER)
+            flag = _free(f"{name}_qualifier", frame)
+            columns[name] = (_ROW, values, {"ancillary_variables": flag})
+            columns[flag] = (_ROW, signs, _QUALIFIER)
     table = with_dates(xr.Dataset(columns))
     dates = [] if coords else [name for name in columns if table[name].dtype.kind == "M"]
-    return table.set_coords([name for name in columns if name in (*chosen, *dates)])
+    return table.set_coords([name for name in columns if name in (*coordinates, *dates)])
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -100,15 +100,13 @@ def _read(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     with open(path, encoding="utf-8-sig") as file:
+        lines = ((n, line) for n, line in enumerate(file) if not line.startswith("#"))
         try:
-            lines = (n for n, line in enumerate(file) if not line.startswith("#"))
-            skipped = next(lines, None)
+            skipped, header = next(lines, (0, ""))
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} must be text in UTF-8: {error}.") from None
-    if skipped is None:
+    if not header:
         raise ValueError(f"{path} has no line with the names of columns.")
-    with open(path, encoding="utf-8-sig") as file:
-        header = [next(file) for _ in range(skipped + 1)][-1]
     separator = next((s for s in ("\t", ";") if s in header), ",")
     try:
         frame = pd.read_csv(
@@ -124,11 +122,13 @@ def _read(path: Path) -> pd.DataFrame:
     except (pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as a table: {error}.") from None
     frame.columns = [str(name).strip() for name in frame.columns]
-    names = next(csv.reader([header], delimiter=separator, skipinitialspace=True))
-    names = [name.strip() for name in names]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"{path} has several columns {twice[0]!r}. Each needs a name of its own.")
+    cells = next(csv.reader([header], delimiter=separator, skipinitialspace=True))
+    names = [cell.strip() for cell in cells]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise ValueError(
+            f"{path} has several columns {repeated[0]!r}. Each needs a name of its own."
+        )
     frame.index = frame.index + skipped + 2
     frame = frame.dropna(how="all")
     if frame.empty:
@@ -139,7 +139,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _without_signs(cells: pd.Series[Any]) -> tuple[pd.Series[Any], Any]:
-    """Return cells without a leading < or >, and which they had; None if there is none."""
+    """Return cells without leading signs, and codes of the signs; None without any sign."""
     sign = cells.str.extract(_SIGNED)[0].str[0]
     if sign.isna().all():
         return cells, None
@@ -176,15 +176,15 @@ def _flag(path: Path, cells: pd.Series[Any]) -> Any:
 
 
 def _guessed(names: Sequence[str]) -> list[str]:
-    """Return the names that tell that they are coordinates."""
+    """Return the names of coordinates."""
     import xarray as xr
 
     from xcopula.labels.coordinates.roles import guessed_roles, is_time_name
 
-    may = [name for name in names if name.lower() not in _NO_COORDINATES]
-    roles = guessed_roles(xr.Dataset(coords={name: (_ROW, np.zeros(1)) for name in may}))
+    candidates = [name for name in names if name.lower() not in _NO_COORDINATES]
+    roles = guessed_roles(xr.Dataset(coords={name: (_ROW, np.zeros(1)) for name in candidates}))
     claimed = {name for role in _ROLES for name in roles[role]}
-    return [name for name in may if name in claimed or is_time_name(name)]
+    return [name for name in candidates if name in claimed or is_time_name(name)]
 
 
 def _column(path: Path, cells: pd.Series[Any], *, coordinate: bool, number: bool) -> Any:
@@ -200,7 +200,7 @@ def _column(path: Path, cells: pd.Series[Any], *, coordinate: bool, number: bool
         strange = dates.isna() & cells.notna()
         if not strange.any():
             return dates.dt.tz_localize(None).to_numpy("datetime64[ns]")
-        # What most cells are, the column is meant to be.
+        # The majority of the cells decides whether dates or numbers are meant.
         if strange.sum() <= odd.sum():
             odd, what = strange, "dates such as 2024-05-31 or 2024-05-31T12:00"
     elif not number:

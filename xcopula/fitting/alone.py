@@ -18,7 +18,7 @@ from xcopula.marginals import Marginal
 from xcopula.methods.part import Part
 from xcopula.process import Process, Sample, Scores, scores
 from xcopula.process.intervals import known_as_intervals, typical_scores
-from xcopula.progress.run import UNHEARD, Step
+from xcopula.progress.run import SILENT_STEP, Step
 from xcopula.solvers import Sequential, Solver
 
 __all__ = [
@@ -65,7 +65,7 @@ class Alone:
     structures: int
     solver: Solver
     ticket: int = 0
-    step: Step = UNHEARD
+    step: Step = SILENT_STEP
     rough: bool = True
     whole: Sample | None = None
 

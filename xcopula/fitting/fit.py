@@ -34,7 +34,7 @@ from xcopula.model.selection import Alternative
 from xcopula.model.uncertainty import Uncertainty
 from xcopula.progress import Progress
 from xcopula.progress.displays import choose_listener
-from xcopula.progress.run import told
+from xcopula.progress.run import track
 from xcopula.solvers import Solver
 from xcopula.warn import shown
 
@@ -249,7 +249,7 @@ def fit(
         )
     fitting = _Fitting(sources, system, request)
     with (
-        told("fit", listener, tuple(names), fitting.count_steps()) as run,
+        track("fit", listener, tuple(names), fitting.count_steps()) as run,
         compilations(run.compiles),
         stop_together(run) as ticket,
         keep_best(ticket) as best,

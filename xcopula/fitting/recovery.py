@@ -15,8 +15,7 @@ from xcopula.fitting.watch import Best
 from xcopula.labels.observations import Observations
 from xcopula.model import CopulaModel
 from xcopula.model.selection import Alternative
-from xcopula.progress.events import clock_time
-from xcopula.progress.run import Run
+from xcopula.progress.run import Run, clock_time
 
 __all__ = ["interruption"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xcopula.arrays import FloatArray
-from xcopula.progress.run import UNHEARD, Step
+from xcopula.progress.run import SILENT_STEP, Step
 
 __all__ = ["Best", "Watch", "best_of", "keep_best"]
 
@@ -99,7 +99,7 @@ class Watch:
 
     def __init__(
         self,
-        step: Step = UNHEARD,
+        step: Step = SILENT_STEP,
         keep: Callable[[FloatArray, float], object] | None = None,
     ) -> None:
         self._step, self._keep = step, keep
@@ -119,4 +119,4 @@ class Watch:
             self._value = value
             if self._keep is not None:
                 self._keep(theta, -value)
-        self._step.tell("go", iteration=iteration, log_posterior=-float(value))
+        self._step.report("go", iteration=iteration, log_posterior=-float(value))

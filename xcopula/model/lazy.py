@@ -16,7 +16,7 @@ from xcopula.model.running import stop_together
 from xcopula.prediction import Predicting
 from xcopula.progress import Progress
 from xcopula.progress.displays import choose_listener
-from xcopula.progress.run import told
+from xcopula.progress.run import track
 from xcopula.solvers import Solver
 
 __all__ = ["LazyModel"]
@@ -69,7 +69,7 @@ class LazyModel(Predicting):
         from threadpoolctl import threadpool_limits
 
         with (
-            told("fit", choose_listener(progress), self.tasks) as run,
+            track("fit", choose_listener(progress), self.tasks) as run,
             compilations(run.compiles),
             stop_together(run, recorded=True),
             threadpool_limits(1, user_api="blas"),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from xcopula.jit.compiler import compilations
 from xcopula.progress import Progress
 from xcopula.progress.displays import choose_listener
-from xcopula.progress.run import Run, told
+from xcopula.progress.run import Run, track
 
 __all__ = ["telling"]
 
@@ -20,5 +20,5 @@ def telling(progress: Progress | Run, variable: str) -> Iterator[Run]:
         yield progress
         return
     listener = choose_listener(progress)
-    with told("predict", listener, (variable,)) as run, compilations(run.compiles):
+    with track("predict", listener, (variable,)) as run, compilations(run.compiles):
         yield run

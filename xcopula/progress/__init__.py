@@ -1,6 +1,6 @@
-"""What is being done, as events: one hook for terminals, notebooks, loggers and your own."""
+"""Progress of fits and predictions as events, for terminals, notebooks, loggers and functions."""
 
 from xcopula.progress.displays import to_logger, to_notebook, to_terminal
-from xcopula.progress.events import Event, Listener, Progress
+from xcopula.progress.run import Event, Listener, Progress
 
 __all__ = ["Event", "Listener", "Progress", "to_logger", "to_notebook", "to_terminal"]

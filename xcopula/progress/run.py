@@ -1,4 +1,4 @@
-"""One fit or prediction that is under way: its steps tell one listener, from any thread."""
+"""Runs: the steps of a fit or of a prediction, sent as events to one listener from any thread."""
 
 from __future__ import annotations
 
@@ -9,34 +9,137 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xcopula.progress.events import Event, Listener
+__all__ = [
+    "SILENT",
+    "SILENT_STEP",
+    "Event",
+    "Listener",
+    "Progress",
+    "Run",
+    "Step",
+    "clock_time",
+    "track",
+]
 
-__all__ = ["SILENT", "UNHEARD", "Run", "Step", "told"]
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a fit or of a prediction; ``str(event)`` is a line of text.
+
+    Attributes
+    ----------
+    what : str
+        "fit" or "predict": the whole. Steps of a fit: "alone" (one variable), "pair" (the primary
+        with one secondary), "together" (all variables). Of a prediction: "condition" (on the data),
+        "cells". And "compile".
+    state : {"begin", "go", "end", "stop"}
+        Begin; progress (an iteration, or more cells); end; end by an exception.
+    names : tuple of str
+        The variables.
+    label : str
+        The quantity computed for the cells, or the function being compiled.
+    start, starts : int
+        Number of the starting point of the optimiser, and how many there are.
+    iteration : int
+        Of the optimiser, from this start.
+    log_posterior : float, optional
+        Best value of this step so far: the log-likelihood with weak priors.
+    done, total : int
+        Completed steps of the fit, or cells, and their number; 0 if it is unknown.
+    seconds : float
+        Since the begin of the whole.
+    expected : float, optional
+        Estimate of the remaining seconds: of cells from their pace, of a fit from its cost on one
+        core. None once a fit takes longer than estimated.
+    """
+
+    what: str
+    state: str
+    names: tuple[str, ...] = ()
+    label: str = ""
+    start: int = 1
+    starts: int = 1
+    iteration: int = 0
+    log_posterior: float | None = None
+    done: int = 0
+    total: int = 0
+    seconds: float = 0.0
+    expected: float | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is about all of a fit or a prediction."""
+        return self.what in ("fit", "predict")
+
+    def __str__(self) -> str:
+        parts = [self._subject()]
+        if self.starts > 1:
+            parts.append(f"start {self.start} of {self.starts}")
+        if self.iteration:
+            parts.append(f"iteration {self.iteration}")
+        if self.log_posterior is not None:
+            parts.append(f"log posterior {self.log_posterior:.2f}")
+        parts.append(clock_time(self.seconds))
+        if self.expected:
+            parts.append(f"about {clock_time(self.expected)} to go")
+        return ", ".join(parts)
+
+    def _subject(self) -> str:
+        names = ", ".join(self.names)
+        count = f"{self.done:,}" + (f" of {self.total:,}" if self.total else "")
+        if self.what == "compile":
+            return f"compiling {self.label} for its first use"
+        if self.what == "condition":
+            return f"predict {names}: condition on the data"
+        if self.what == "cells":
+            return f"predict {names}: {self.label}, {count} cells"
+        if self.whole:
+            ended = {"end": " done", "stop": " stopped"}.get(self.state, "")
+            if self.what == "fit" and (self.done or self.total):
+                return f"fit{ended}, {count} steps"
+            return f"{self.what} {' '.join(self.names)}".rstrip() + ended
+        step = {
+            "alone": f"{names} alone",
+            "pair": " with ".join(self.names),
+            "together": f"{names} together" if self.names[1:] else names,
+        }[self.what]
+        return f"fit, {count} steps done: {step}"
+
+
+Listener = Callable[[Event], object]
+Progress = bool | Listener | None
+
+
+def clock_time(seconds: float) -> str:
+    """Return a time as minutes and seconds, or with hours.
+
+    Examples
+    --------
+    >>> clock_time(75), clock_time(3675)
+    ('1:15', '1:01:15')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class Run:
-    """What is told of a fit or a prediction.
+    """A fit or a prediction under way.
 
-    Events come from several threads, and the listener hears them one at a time. Nothing is told
-    after the end: threads that have not noticed it are not heard.
+    The listener gets one event at a time, whichever thread sends it, and none after the end.
 
     Parameters
     ----------
     what : {"fit", "predict"}
     listener : callable, optional
-        Without one, nothing costs anything.
-    names : sequence of str
+    names : tuple of str
         The variables.
     total : int
-        How many steps there are; 0 if that is not known.
+        Number of steps; 0 if it is unknown.
     """
 
     def __init__(
-        self,
-        what: str,
-        listener: Listener | None,
-        names: tuple[str, ...] = (),
-        total: int = 0,
+        self, what: str, listener: Listener | None, names: tuple[str, ...] = (), total: int = 0
     ) -> None:
         self.what, self.names, self.total, self.done = what, names, total, 0
         self._listener, self._ended = listener, False
@@ -45,121 +148,99 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Time since it began."""
+        """Time since the begin."""
         return time.monotonic() - self._began
 
     def expect(self, seconds: float) -> None:
-        """Estimate how long all of it takes: events tell what is left of that, while there is."""
+        """Set the estimate of the whole time, from which events derive the rest."""
         self._estimate = seconds
 
-    def tell(self, what: str, state: str, **fields: Any) -> None:
-        """Tell the listener of an event, if there is one."""
+    def report(self, what: str, state: str, **fields: Any) -> None:
+        """Send an event to the listener, if there is one."""
         if self._listener is None:
             return
-        # One thread may hold the compiler's lock while the listener of another waits for it.
+        # A compiling thread holds the compiler's lock, for which a listener may wait.
         if not self._lock.acquire(blocking=what != "compile"):
             return
         try:
             if not self._ended:
                 seconds = self.seconds
-                own: dict[str, Any] = {"names": self.names, "done": self.done, "total": self.total}
+                common: dict[str, Any] = {
+                    "names": self.names,
+                    "done": self.done,
+                    "total": self.total,
+                }
                 if state in ("begin", "go") and seconds < self._estimate:
-                    own["expected"] = self._estimate - seconds
-                self._listener(Event(what, state, seconds=seconds, **(own | fields)))
+                    common["expected"] = self._estimate - seconds
+                self._listener(Event(what, state, seconds=seconds, **(common | fields)))
         finally:
             self._lock.release()
 
     @contextmanager
-    def step(
-        self, what: str, names: tuple[str, ...], label: str = "", *, counts: bool = True
-    ) -> Iterator[Step]:
-        """Tell of a step that begins and ends; one that ends by an exception is not done."""
-        step = Step(self, what, names, label)
-        step.tell("begin")
+    def step(self, what: str, names: tuple[str, ...], *, counts: bool = True) -> Iterator[Step]:
+        """Report the begin and the end of a step; a step that fails is not done."""
+        step = Step(self, what, names)
+        step.report("begin")
         yield step
         if counts:
             with self._lock:
                 self.done += 1
-        step.tell("end")
+        step.report("end")
 
     def cells(self, names: tuple[str, ...], label: str) -> Callable[[int, int], None]:
-        """Return what tells how many cells are done, of how many: ``tell(done, total)``."""
+        """Return a function that reports completed cells: ``tell(done, total)``."""
         began = self.seconds
 
         def tell(done: int, total: int) -> None:
-            expected = (self.seconds - began) * (total - done) / done
-            self.tell(
-                "cells",
-                "go",
-                names=names,
-                label=label,
-                done=done,
-                total=total,
-                expected=expected,
-            )
+            rest = (self.seconds - began) * (total - done) / done
+            counts = {"done": done, "total": total, "expected": rest}
+            self.report("cells", "go", names=names, label=label, **counts)
 
         return tell
 
     def compiles(self, function: str) -> None:
-        """Tell that a function is being compiled."""
-        self.tell("compile", "begin", label=function)
+        """Report the compilation of a function."""
+        self.report("compile", "begin", label=function)
 
     def end(self, state: str) -> None:
-        """Tell how all of it ended; nothing is told afterwards."""
+        """Report the end: the last event."""
         with self._lock:
-            self.tell(self.what, state)
+            self.report(self.what, state)
             self._ended = True
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a run.
-
-    Attributes
-    ----------
-    run : Run
-    what, names, label
-        As in :class:`~xcopula.progress.Event`.
-    start, starts : int
-        Which starting point of the optimiser, of how many.
-    """
+    """One step of a run; the attributes are those of :class:`~xcopula.progress.Event`."""
 
     run: Run
     what: str
     names: tuple[str, ...] = ()
-    label: str = ""
     start: int = 1
     starts: int = 1
 
     def begun_at(self, start: int, starts: int) -> Step:
-        """Return the step as a search from one of several points tells of it."""
+        """Return the step at another starting point of the optimiser."""
         return replace(self, start=start, starts=starts)
 
-    def tell(self, state: str, **fields: Any) -> None:
-        """Tell that it began, goes on or ended."""
-        self.run.tell(
-            self.what,
-            state,
-            names=self.names,
-            label=self.label,
-            start=self.start,
-            starts=self.starts,
-            **fields,
-        )
+    def report(self, state: str, **fields: Any) -> None:
+        """Send an event of this step."""
+        position = {"names": self.names, "start": self.start, "starts": self.starts}
+        self.run.report(self.what, state, **position, **fields)
 
 
-# A run that nobody listens to, and a step of it.
+# For work without a listener.
 SILENT = Run("fit", None)
-UNHEARD = Step(SILENT, "together")
+SILENT_STEP = Step(SILENT, "together")
 
 
 @contextmanager
-def told(
+def track(
     what: str, listener: Listener | None, names: tuple[str, ...] = (), total: int = 0
 ) -> Iterator[Run]:
-    """Begin a run, and tell how it ends."""
+    """Report the begin and the end of a run."""
     run = Run(what, listener, names, total)
-    run.tell(what, "begin")
+    run.report(what, "begin")
     try:
         yield run
     except BaseException:

@@ -1,9 +1,9 @@
-"""Files to read: NetCDF, Zarr and tables of text, and grids that are given in words."""
+"""Files of the command line: data, models and outputs, and grids in words."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,22 @@ from xcopula.cli import tables
 if TYPE_CHECKING:
     import xarray as xr
 
-    from xcopula.model import CopulaModel
-
-__all__ = ["InputPath", "checksum", "is_model", "make_grid", "read_data", "read_model", "split"]
+__all__ = [
+    "InputPath",
+    "check_output",
+    "checksum",
+    "is_model",
+    "make_grid",
+    "output_option",
+    "overwrite_option",
+    "read_data",
+    "split",
+    "write_dataset",
+]
 
 InputPath = click.Path(path_type=Path)
 
-# Files up to this size are read whole. Of larger ones chunks are read when they are needed.
+# Files up to this size are read whole, larger ones chunk by chunk on demand.
 _SMALL_BYTES = 2**28
 _PIECE = 2**20
 
@@ -33,14 +42,13 @@ def read_data(
     known: Collection[str] = (),
     flags: Collection[str] = (),
 ) -> xr.Dataset:
-    """Read a Dataset; see :func:`xcopula.cli.tables.read_table` for the other arguments.
+    """Read a Dataset; the other arguments are those of :func:`xcopula.cli.tables.read_table`.
 
     Raises
     ------
     FileNotFoundError
-        If there is nothing under this name.
     ValueError
-        If it is no file of this kind, or holds a model.
+        If the file has another format, or holds a model.
     """
     _check_there(path)
     if path.suffix in tables.ENDINGS:
@@ -55,13 +63,6 @@ def read_data(
     with NETCDF_LOCK:
         large = _opened(path, chunks={})
     return large.assign_coords({n: c.load() for n, c in large.coords.items() if c.ndim < 2})
-
-
-def read_model(path: Path) -> CopulaModel:
-    """Read a model; what is none ends in one error."""
-    from xcopula.model import load
-
-    return load(path)
 
 
 def is_model(path: Path) -> bool:
@@ -103,12 +104,7 @@ def _opened(path: Path, **options: Any) -> xr.Dataset:
 
 
 def split(text: str, option: str) -> tuple[str, str]:
-    """Return the two sides of ``NAME=VALUE``.
-
-    Raises
-    ------
-    click.UsageError
-    """
+    """Return the two sides of ``NAME=VALUE``; anything else is wrong usage."""
     name, equals, value = text.partition("=")
     if not (name.strip() and equals and value.strip()):
         raise click.BadParameter(f"must be NAME=VALUE, found {text!r}.", param_hint=f"'{option}'")
@@ -119,10 +115,6 @@ def make_grid(axes: Sequence[str]) -> xr.Dataset:
     """Make a grid of axes such as ``lon=5:12:0.1``, ``lat=47`` or ``time=2024-05-31``.
 
     A range has both ends, if the step leads there; a single value is a scalar coordinate.
-
-    Raises
-    ------
-    click.UsageError
     """
     import xarray as xr
 
@@ -160,7 +152,7 @@ def _axis(name: str, text: str) -> Any:
 
 
 def checksum(path: Path) -> str:
-    """Return a checksum of all that is in a file, or in the files of a folder."""
+    """Return a checksum of a file, or of all files of a folder and their names."""
     digest = hashlib.sha256()
     for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
         digest.update(f"{file.relative_to(path)}\n".encode())
@@ -168,3 +160,61 @@ def checksum(path: Path) -> str:
             while piece := stream.read(_PIECE):
                 digest.update(piece)
     return digest.hexdigest()
+
+
+class _Output(click.Path):
+    """A path with one of some endings."""
+
+    def __init__(self, endings: tuple[str, ...]) -> None:
+        super().__init__(path_type=Path)
+        self.endings = endings
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.suffix not in self.endings:
+            self.fail(f"{path} must end in {' or '.join(self.endings)}.", param, ctx)
+        return path
+
+
+def output_option(
+    what: str, endings: tuple[str, ...] = (".nc", ".zarr"), *, required: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option -o for a file of some kind."""
+    return click.option(
+        "-o",
+        "--output",
+        type=_Output(endings),
+        required=required,
+        help=f"{what} Ends in {' or '.join(endings)}.",
+    )
+
+
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="Replace an output that is already there."
+)
+
+
+def check_output(path: Path, inputs: Sequence[Path | None] = (), *, overwrite: bool) -> None:
+    """Refuse an output that cannot be written, or is an input, also by the name of a link."""
+    from xcopula.storage import check_free, is_zarr, require_zarr
+
+    for source in inputs:
+        if source is None or not source.exists():  # reading it raises
+            continue
+        if path.resolve() in (source.resolve(), *source.resolve().parents) or (
+            path.exists() and path.samefile(source)
+        ):
+            raise ValueError(f"The output {path} is the input {source}. Choose another name.")
+    check_free(path, overwrite=overwrite)
+    if is_zarr(path):
+        require_zarr()
+
+
+def write_dataset(dataset: xr.Dataset, path: Path, *, overwrite: bool, **options: Any) -> None:
+    """Write a Dataset in the format of the ending; options are those of Zarr."""
+    from xcopula.storage import is_zarr, write_netcdf, write_zarr
+
+    if is_zarr(path):
+        write_zarr(dataset, path, overwrite=overwrite, **options)
+    else:
+        write_netcdf(dataset, path, overwrite=overwrite)

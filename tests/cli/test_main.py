@@ -1,15 +1,51 @@
-"""Errors in one line, with their exit codes."""
+"""All commands together: help, a path from a table to a map, and errors in one line."""
 
 from __future__ import annotations
 
 import errno
+import re
+import subprocess
+import sys
 import warnings
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from xcopula.cli.failures import Commands, message_of
+import xcopula
+from xcopula.cli import main
+from xcopula.cli.main import Commands, message_of
+
+
+def test_version_and_help(run):
+    """The version is the package's; help names the commands."""
+    assert xcopula.__version__ in run("--version").output
+    for flag in ("-h", "--help"):
+        for name in main.commands:
+            assert f"  {name} " in run(flag).output
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_help_teaches_by_example(run, name):
+    """The help of each command has an example that its own options parse."""
+    text = run(name, "--help").output
+    examples = re.findall(rf"^ +xcopula ({name}(?:.*\\\n)*.*)$", text, re.M)
+    assert examples
+    for example in examples:
+        _, *words = example.replace("\\\n", " ").split()
+        context = main.commands[name].make_context(name, words)
+        assert context.params
+
+
+def test_help_is_quick():
+    """Help imports no more than the package itself, and click."""
+    code = (
+        "import sys, xcopula; before = set(sys.modules); import xcopula.cli;"
+        "print(*{m.split('.')[0] for m in set(sys.modules) - before if m[0] != '_'})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"dask", "distributed", "matplotlib", "numba", "scipy"} & set(done.stdout.split())
+    assert "click" in done.stdout
 
 
 def group(body):
@@ -17,11 +53,11 @@ def group(body):
 
     @click.group(cls=Commands)
     @click.option("--traceback", is_flag=True)
-    def main(traceback):
+    def commands(traceback):
         pass
 
-    main.add_command(click.Command("do", callback=body))
-    return main
+    commands.add_command(click.Command("do", callback=body))
+    return commands
 
 
 def noted(error: BaseException, note: str) -> BaseException:
@@ -70,7 +106,7 @@ def test_a_traceback_on_request():
 
 
 def test_a_mistake_in_the_code_is_not_hidden():
-    """What nobody expects shows where it came up."""
+    """An unexpected error has a traceback."""
     error = ZeroDivisionError("no")
     assert CliRunner().invoke(group(throw(error)), ["do"]).exception is error
 

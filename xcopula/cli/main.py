@@ -1,4 +1,4 @@
-"""What goes wrong is said in one line.
+"""The group of all commands, with errors and warnings of one line each.
 
 Exit codes are 1 for an error, 2 for wrong usage, 130 for ctrl-C, and 143 for SIGTERM.
 """
@@ -15,9 +15,14 @@ from typing import Any
 
 import click
 
-__all__ = ["Commands", "message_of"]
+from xcopula.cli.demo import demo
+from xcopula.cli.fit import condition, fit, validate
+from xcopula.cli.inspect import info, plot
+from xcopula.cli.predict import predict
 
-# What the library, files and disks raise. Anything else is a mistake in the code, and shows where.
+__all__ = ["Commands", "main", "message_of"]
+
+# Errors of the library, of files and of disks. Any other error is a bug, with a traceback.
 _EXPECTED = (ValueError, TypeError, KeyError, OSError, ImportError, MemoryError, RuntimeError)
 _INTERRUPTED, _TERMINATED = 130, 143
 
@@ -27,13 +32,13 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _plain_warnings(), _terminated() as signals:
+        with _plain_warnings(), _sigterm_interrupts() as signals:
             try:
                 return super().invoke(ctx)
             except (click.ClickException, click.Abort, click.exceptions.Exit):
                 raise
             except KeyboardInterrupt as error:
-                click.echo(_one_line(["Interrupted.", *_notes(error)]), err=True)
+                click.echo(_one_line("Interrupted.", error), err=True)
                 ctx.exit(_TERMINATED if signals else _INTERRUPTED)
             except _EXPECTED as error:
                 if ctx.params["traceback"]:
@@ -42,7 +47,7 @@ class Commands(click.Group):
 
 
 def message_of(error: BaseException) -> str:
-    """Return an error as one line, with options called as they are on the command line."""
+    """Return an error as one line, with options as the command line spells them."""
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     elif isinstance(error, MemoryError):
@@ -51,28 +56,25 @@ def message_of(error: BaseException) -> str:
         # str() of a KeyError is the repr of its message.
         text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     text = text or type(error).__name__
-    return _one_line([text if text.rstrip().endswith((".", ")")) else f"{text}.", *_notes(error)])
+    return _one_line(text if text.rstrip().endswith((".", ")")) else f"{text}.", error)
 
 
-def _notes(error: BaseException) -> list[str]:
-    return getattr(error, "__notes__", [])
-
-
-def _one_line(parts: list[str]) -> str:
-    text = " ".join(" ".join(parts).split())
-    return re.sub(r"\b(with|pass) (overwrite|resume)\b", r"\1 --\2", text)
+def _one_line(text: str, error: BaseException | None = None) -> str:
+    """Return a text and the notes of an error."""
+    line = " ".join(" ".join([text, *getattr(error, "__notes__", [])]).split())
+    return re.sub(r"\b(with|pass) (overwrite|resume)\b", r"\1 --\2", line)
 
 
 @contextmanager
-def _terminated() -> Iterator[list[int]]:
-    """Let SIGTERM, which schedulers send, end a command as ctrl-C does; yield what was received."""
+def _sigterm_interrupts() -> Iterator[list[int]]:
+    """Let SIGTERM, the signal of schedulers, act as ctrl-C; yield the signals received."""
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield received
         return
 
     def stop(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # files are removed now
+        signal.signal(number, signal.SIG_IGN)  # temporary files are removed now
         received.append(number)
         raise KeyboardInterrupt
 
@@ -86,8 +88,30 @@ def _terminated() -> Iterator[list[int]]:
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        click.echo(f"Warning: {_one_line([str(message)])}", err=True)
+        click.echo(f"Warning: {_one_line(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="xcopula")
+@click.option("--traceback", is_flag=True, help="Show where in the code an error came up.")
+def main(traceback: bool) -> None:
+    """Multi-task Gaussian copula processes for gridded and scattered data.
+
+    From a table of measurements to a map:
+
+    \b
+      xcopula info samples.csv
+      xcopula fit samples.csv --primary Cd --secondary Ni -o model.nc
+      xcopula predict model.nc --axis x=0:6:0.1 --axis y=0:6:0.1 -o out.nc
+      xcopula plot out.nc -o map.png
+
+    Each command explains itself: xcopula fit --help.
+    """
+
+
+for _command in (fit, predict, info, validate, plot, condition, demo):
+    main.add_command(_command)
