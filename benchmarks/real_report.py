@@ -54,11 +54,11 @@ is compiled has been compiled.
 FOOT = """
 ## Where it is worse
 
-Two tasks are worse than the best peer beyond chance, pH of BB.51 and of G.150 with organic carbon and clay as
-secondaries. They are known at 34 and 100 sites, secondaries that say next to nothing of them are known at 51 and 150,
-and the peers do not see these. Alone the default is level with the peers there. Correlations are shrunk (see
-[decision 3](decisions/0003-default.md)), which removes most of such losses, not all. `summary()` compares the
-leave-one-out CRPS with and without secondaries.
+Two tasks are worse than the best peer beyond chance, pH of BB.51 and of G.150 with organic carbon
+and clay as secondaries. They are known at 34 and 100 sites, and the secondaries say next to nothing
+of them. The peers do not see these, and alone the default is level with the peers. Correlations are
+shrunk ([decision 3](decisions/0003-default.md)), which removes a part of such losses, not all.
+`summary()` compares the leave-one-out CRPS with and without secondaries.
 
 ## What it cannot tell
 

@@ -5,6 +5,7 @@ Exit codes are 1 for an error, 2 for wrong usage, 130 for ctrl-C, and 143 for SI
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import threading
@@ -25,6 +26,8 @@ __all__ = ["Commands", "main", "message_of"]
 # Errors of the library, of files and of disks. Any other error is a bug, with a traceback.
 _EXPECTED = (ValueError, TypeError, KeyError, OSError, ImportError, MemoryError, RuntimeError)
 _INTERRUPTED, _TERMINATED = 130, 143
+# Seconds that a command has to end after SIGTERM; schedulers kill it some time later.
+_GRACE = 5.0
 
 
 class Commands(click.Group):
@@ -73,15 +76,29 @@ def _sigterm_interrupts() -> Iterator[list[int]]:
         yield received
         return
 
+    def end() -> None:
+        from xcopula.storage.whole import remove_unfinished
+
+        remove_unfinished()
+        os.write(2, b"Interrupted.\n")
+        os._exit(_TERMINATED)
+
+    # An exception that a signal raises may leave a lock of a library held, and whoever waits for it
+    # waits for ever.
+    watchdog = threading.Timer(_GRACE, end)
+    watchdog.daemon = True
+
     def stop(number: int, _: object) -> None:
         signal.signal(number, signal.SIG_IGN)  # temporary files are removed now
         received.append(number)
+        watchdog.start()
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield received
     finally:
+        watchdog.cancel()
         signal.signal(signal.SIGTERM, before)
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "fill",
     "is_zarr",
     "put_in_place",
+    "remove_unfinished",
     "require_zarr",
     "stamped",
     "write_figure",
@@ -44,6 +45,8 @@ _LONGEST = 240
 _IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 # So often is a folder replaced that others replace at the same moment.
 _ATTEMPTS = 5
+# Temporary files and folders of this process.
+_unfinished: set[Path] = set()
 
 
 def check_free(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -246,6 +249,7 @@ def _write(
     handle, name = tempfile.mkstemp(suffix=ending, prefix=f".{place.stem}-", dir=place.parent)
     os.close(handle)
     temporary = Path(name)
+    _unfinished.add(temporary)
     try:
         try:
             fill(write, temporary, place.parent)
@@ -259,7 +263,17 @@ def _write(
             _create(temporary, place)
     finally:
         temporary.unlink(missing_ok=True)
+        _unfinished.discard(temporary)
     return path
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files of all that is being written: the process is about to end."""
+    for path in list(_unfinished):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _discard(path: Path) -> None:
@@ -281,12 +295,14 @@ def _write_folder(
     place = path.resolve() if path.is_symlink() and path.exists() else path
     aside = Path(tempfile.mkdtemp(prefix=f".{place.stem}-", dir=place.parent))
     temporary = aside / place.name
+    _unfinished.add(aside)
     try:
         temporary.mkdir()
         fill(write, temporary, place.parent)
         put_in_place(temporary, place, aside, overwrite=overwrite)
     finally:
         shutil.rmtree(aside)
+        _unfinished.discard(aside)
     return path
 
 
