@@ -125,7 +125,10 @@ class _Target:
     def __setitem__(self, region: tuple[slice, ...], values: npt.NDArray[Any]) -> None:
         import netCDF4
 
-        with NETCDF_LOCK, NETCDF4_PYTHON_LOCK, netCDF4.Dataset(self.path, "r+") as root:
-            variable = root[self.name]
-            variable.set_auto_maskandscale(False)
-            variable[region] = values
+        with NETCDF_LOCK, NETCDF4_PYTHON_LOCK:
+            if not Path(self.path).exists():  # another block failed; opening would create it again
+                raise FileNotFoundError(f"{self.path} was discarded.")
+            with netCDF4.Dataset(self.path, "r+") as root:
+                variable = root[self.name]
+                variable.set_auto_maskandscale(False)
+                variable[region] = values
