@@ -6,6 +6,7 @@ Run as ``python benchmarks/bench_budgets.py`` (``--quick`` leaves out the large 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.linalg import cholesky, inverse_from_cholesky, solve_lower
 from xcopula.marginals import MARGINALS
 from xcopula.process import Process, Sample, Targets
-from xcopula.solvers import Exact
+from xcopula.solvers import Exact, Neighbours
 from xcopula.solvers.batches import batches
 
 
@@ -62,6 +63,26 @@ def likelihood_ratio(sizes: tuple[int, ...], kernels: tuple[str, ...], repeats: 
         f"likelihood + gradient, n = {sample.size:5d}, {'/'.join(kernels)}: {1e3 * ours:8.1f} ms"
         f" = {ours / base:.2f} x (dpotrf + dpotri, {1e3 * base:.1f} ms)"
     )
+    informed = best_of(lambda: Exact().information(process, sample, None, full), repeats)
+    print(f"  with information: {1e3 * informed:.1f} ms = {informed / ours:.2f} x (at most 1.5)")
+
+
+def information_by_neighbours(size: int, repeats: int) -> None:
+    """Compare an evaluation by neighbours with its information and without."""
+    rng, solver = np.random.default_rng(0), Neighbours()
+    for tasks in (1, 3):
+        values = [np.exp(rng.normal(size=size // tasks)) for _ in range(tasks)]
+        sample = Sample.of([rng.random((size // tasks, 2)) for _ in range(tasks)], values)
+        covariance = Covariance((KERNELS["matern12"],) * tasks, (InputGroup(2),))
+        process = Process(covariance, tuple(MARGINALS["lognormal"].fit(v) for v in values))
+        theta = process.join(np.zeros(covariance.size))
+        given = process, sample, solver.prepare(process, theta, sample), theta
+        plain = best_of(functools.partial(solver.objective, *given), repeats)
+        informed = best_of(functools.partial(solver.information, *given), repeats)
+        print(
+            f"neighbours, {sample.size} values of {tasks}: {1e6 * plain / sample.size:.1f} us a "
+            f"value, with the information {informed / plain:.2f} x (at most 1.7)"
+        )
 
 
 def prediction_ratio(cells: int, repeats: int) -> None:
@@ -115,6 +136,7 @@ def main() -> None:
     likelihood_ratio((259, 359, 359), ("matern12", "matern32", "se"), 2 if quick else 7)
     if not quick:
         likelihood_ratio((1200, 1400, 1400), ("matern32",) * 3, 3)
+    information_by_neighbours(1_000 if quick else 20_000, 1 if quick else 3)
     prediction_ratio(5_000 if quick else 100_000, 1 if quick else 2)
     if not quick:
         fit_time()
