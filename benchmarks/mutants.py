@@ -199,17 +199,17 @@ MUTANTS = (
     ),
     Mutant(
         "observed-told",
-        "methods/observed.py",
+        "methods/nugget.py",
         "left[met[which.reshape(-1) == k]] -= told",
         "left[met[which.reshape(-1) == k]] -= 0.9 * told",
-        "methods/test_observed.py::TestUnexplained::test_is_the_conditional_variance",
+        "methods/test_nugget.py::TestUnexplained::test_is_the_conditional_variance",
     ),
     Mutant(
         "observed-known",
         "process/sample.py",
         "np.where(met, known.variance[datum], moments.variance)",
         "moments.variance",
-        "methods/test_observed.py::TestKeepData::test_the_datum_where_the_task_was_observed",
+        "methods/test_nugget.py::TestKeepData::test_the_datum_where_the_task_was_observed",
     ),
     Mutant(
         "interval-gain",
@@ -1006,10 +1006,10 @@ MUTANTS = (
     ),
     Mutant(
         "between-task",
-        "methods/between.py",
+        "methods/posterior_covariance.py",
         "both = measured.inputs, measured.sites, task, some.inputs, some.sites, other",
         "both = measured.inputs, measured.sites, other, some.inputs, some.sites, other",
-        "methods/test_between.py::test_against_one_large_matrix",
+        "methods/test_posterior_covariance.py::test_against_one_large_matrix",
     ),
     Mutant(
         "design-shared-nugget",

@@ -10,7 +10,7 @@ from xcopula.kernels import KERNELS
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Normal
 from xcopula.methods import Committee, Full
-from xcopula.methods.observed import unexplained
+from xcopula.methods.nugget import unexplained
 from xcopula.process import Process, Targets
 from xcopula.solvers import Exact
 

@@ -25,7 +25,7 @@ from xcopula.methods import (
     resolve_method,
 )
 from xcopula.methods import committee as committee_module
-from xcopula.methods.observed import unexplained
+from xcopula.methods.nugget import unexplained
 from xcopula.process import Moments, Process, Sample, Targets
 from xcopula.solvers import SOLVERS, Conditioned, Cost, Exact, Neighbours, Sequential
 

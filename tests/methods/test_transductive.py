@@ -17,7 +17,7 @@ from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import Gamma, LogNormal, Normal
 from xcopula.methods import Full, Transductive, transductive
 from xcopula.methods.anchors import anchor
-from xcopula.methods.observed import unexplained
+from xcopula.methods.nugget import unexplained
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact
 

@@ -27,13 +27,13 @@ from xcopula.fitting.defaults import (
     support_of,
 )
 from xcopula.fitting.directions import input_groups
-from xcopula.fitting.heaps import refuse_zeros, warn_of_heap, warn_of_numbers
 from xcopula.fitting.interruption import run_of
 from xcopula.fitting.maximise import Fit, subsample_size
 from xcopula.fitting.newton import Loss, Optimum
 from xcopula.fitting.request import Request, check_structures
 from xcopula.fitting.select import agree, select, tabulate
 from xcopula.fitting.suggestion import suggest
+from xcopula.fitting.ties import refuse_zeros, warn_of_numbers, warn_of_ties
 from xcopula.fitting.together import Together, adapts, begin_together, from_starts
 from xcopula.fitting.watch import Watch, best_of
 from xcopula.labels.observations import Observations
@@ -92,7 +92,7 @@ def _begin_laws(
         options = request.law_options(i)
         law = next(filter(is_flexible, options), options[0])
         support = support_of(law, sample, stated, variable.attrs)
-        warn_of_heap(law, sample, variable, support)
+        warn_of_ties(law, sample, variable, support)
         if has_censored_end(law, sample, support) and not method.intervals:
             if stated is not None:
                 refuse_zeros(method, sample, variable.name)

@@ -22,7 +22,7 @@ import numpy as np
 from xcopula.arguments import check_integer
 from xcopula.arrays import FloatArray, IntArray
 from xcopula.methods.contract import Method
-from xcopula.methods.observed import unexplained
+from xcopula.methods.nugget import unexplained
 from xcopula.methods.part import Part, condition_each, total, total_information
 from xcopula.methods.partition import by_cluster
 from xcopula.process import Moments, Process, Sample, Targets, keep_data, known_data

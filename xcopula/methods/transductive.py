@@ -24,7 +24,7 @@ from xcopula.arrays import FloatArray, IntArray
 from xcopula.methods.anchors import Anchored, anchor, choose_anchors, usable_anchors
 from xcopula.methods.combination import WEIGHTS, Combination, calibrate, combine
 from xcopula.methods.contract import Method
-from xcopula.methods.observed import unexplained, untold
+from xcopula.methods.nugget import unexplained, untold
 from xcopula.methods.parallel import in_parallel
 from xcopula.methods.part import Part, condition_each, given_tasks, total, total_information
 from xcopula.process import NO_SITE, Moments, Process, Sample, Targets, keep_data, known_data

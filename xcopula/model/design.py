@@ -17,7 +17,7 @@ from xcopula.errors import CoordinateError, CostError
 from xcopula.labels.coordinates import find_projection
 from xcopula.labels.georeference import from_table
 from xcopula.labels.rows import place_of
-from xcopula.methods.between import Places, covariance_between, variance_at
+from xcopula.methods.posterior_covariance import Places, covariance_between, variance_at
 from xcopula.model.weighing import check_weights, find_limit, shares_of, sides_of
 from xcopula.prediction.posterior import Posterior
 from xcopula.prediction.predicting import Asked

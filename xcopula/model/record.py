@@ -24,7 +24,7 @@ from xcopula.methods import Method
 from xcopula.methods.joint import Origin
 from xcopula.model.conditioning import Since, condition, with_only
 from xcopula.model.laws import NamedLaws
-from xcopula.model.leaving import leave_out
+from xcopula.model.leave_one_out import leave_out
 from xcopula.model.parameters import describe_parameters
 from xcopula.model.planning import Planning
 from xcopula.model.saving import save

@@ -14,7 +14,7 @@ from xcopula.labels.dates import date_of
 from xcopula.labels.fields import Field
 from xcopula.marginals import Marginal
 from xcopula.model.directions import find_directions, short, with_units
-from xcopula.model.leaving import compare_alone
+from xcopula.model.leave_one_out import compare_alone
 from xcopula.solvers import MOST_EXACT, Sequential
 
 if TYPE_CHECKING:

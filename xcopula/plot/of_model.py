@@ -12,7 +12,7 @@ import xarray as xr
 from xcopula.arguments import check_integer, check_methods
 from xcopula.labels.buffer import Buffer
 from xcopula.model import CopulaModel
-from xcopula.model.leaving import predict_left_out
+from xcopula.model.leave_one_out import predict_left_out
 from xcopula.plot.checks import loo_scatter, reliability_diagram
 from xcopula.plot.correlations import correlation_panels
 from xcopula.plot.diagnostics import pit_histogram

@@ -23,7 +23,7 @@ from scipy.special import ndtr
 
 from xcopula.arrays import FloatArray
 from xcopula.labels.observations import to_targets
-from xcopula.methods.between import Places, variance_at
+from xcopula.methods.posterior_covariance import Places, variance_at
 from xcopula.prediction.blocks import slices, wanted_cells
 from xcopula.prediction.lattice import find_lattice
 from xcopula.prediction.predictor import ConditionedProcess, Predictor

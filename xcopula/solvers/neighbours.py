@@ -32,11 +32,11 @@ from xcopula.process import (
 )
 from xcopula.process.intervals import sites_alone
 from xcopula.solvers.batches import batches, batches_of_lists
-from xcopula.solvers.cavities import fill_in
 from xcopula.solvers.contract import Informed
 from xcopula.solvers.cost import Cost
 from xcopula.solvers.graph import Connected, Graph
 from xcopula.solvers.likelihood import evaluate
+from xcopula.solvers.local_ep import fill_in
 from xcopula.solvers.near import Near
 from xcopula.solvers.search import Search, search_of
 from xcopula.solvers.strata import connect_some

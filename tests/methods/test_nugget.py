@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xcopula.methods.observed import unexplained
+from xcopula.methods.nugget import unexplained
 from xcopula.process import NO_SITE, Moments, Sample, Targets, keep_data, known_data
 
 

@@ -9,7 +9,7 @@ from xcopula.kernels import KERNELS
 from xcopula.kernels.assembly import between, lower, scaled_inputs
 from xcopula.kernels.covariance import Covariance, InputGroup
 from xcopula.marginals import MARGINALS
-from xcopula.methods.between import Places, covariance_between, variance_at
+from xcopula.methods.posterior_covariance import Places, covariance_between, variance_at
 from xcopula.process import Process, Sample, Targets
 from xcopula.solvers import Exact, Neighbours
 

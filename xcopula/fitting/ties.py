@@ -18,7 +18,7 @@ from xcopula.methods import Method
 from xcopula.process import Sample
 from xcopula.warn import warn_user
 
-__all__ = ["refuse_zeros", "warn_of_heap", "warn_of_numbers"]
+__all__ = ["refuse_zeros", "warn_of_numbers", "warn_of_ties"]
 
 # A heap has at least so many values, and this share of all. It has so many times as many as the
 # next values lead one to expect, of which so many are looked at. Of fewer values than the last
@@ -59,7 +59,7 @@ def _counted(sample: Sample, variable: str) -> str:
     return f"Variable {variable!r}: {zeros} of {sample.size} values are 0"
 
 
-def warn_of_heap(law: Law, sample: Sample, variable: Variable, support: Support) -> None:
+def warn_of_ties(law: Law, sample: Sample, variable: Variable, support: Support) -> None:
     """Warn of many equal values at an end of those of one task, under the default law.
 
     Values that are rounded have heaps everywhere, and so have no more at the end than the next ones

@@ -12,7 +12,7 @@ from xcopula.errors import NotPositiveDefiniteError
 from xcopula.process import Evidence
 from xcopula.process.intervals import Held
 from xcopula.solvers import Neighbours
-from xcopula.solvers import cavities as module
+from xcopula.solvers import local_ep as module
 from xcopula.solvers.exact import _Made
 
 

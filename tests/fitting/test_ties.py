@@ -11,7 +11,7 @@ import xarray as xr
 import xcopula
 from xcopula.errors import MarginalWarning, SupportError
 from xcopula.fitting.alone import Alone
-from xcopula.fitting.heaps import _is_heap
+from xcopula.fitting.ties import _is_heap
 from xcopula.methods import Sparse
 
 FITC = Sparse("fitc", inducing=12)

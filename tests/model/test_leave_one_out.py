@@ -7,7 +7,7 @@ import pytest
 from sources import daily
 
 import xcopula
-from xcopula.model.leaving import predict_left_out
+from xcopula.model.leave_one_out import predict_left_out
 
 
 class TestRows:
@@ -33,7 +33,7 @@ class TestNotes:
 
     def test_many_sites(self, model, monkeypatch):
         """Nothing is to be said."""
-        monkeypatch.setattr("xcopula.model.leaving._FEW_SITES", 10)
+        monkeypatch.setattr("xcopula.model.leave_one_out._FEW_SITES", 10)
         assert model.loo().attrs == {}
 
 
