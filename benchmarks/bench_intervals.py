@@ -22,8 +22,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import numpy.typing as npt
 
-from xcopula.fitting.alone import Alone, length_parameters, some_terms, starting_points
-from xcopula.fitting.maximise import minimise_in_stages
+from xcopula.fitting.alone import Alone, starting_points
+from xcopula.fitting.maximise import length_parameters, minimise_in_stages, subsample_size
 from xcopula.kernels import resolve_kernel
 from xcopula.kernels.covariance import InputGroup
 from xcopula.marginals import LogNormal
@@ -86,25 +86,25 @@ def fit(sample: Sample, solver: Solver) -> Fitted:
     alone = Alone(sample, (InputGroup(2),), 1, solver)
     process = alone.process(resolve_kernel("matern32"), LogNormal.fit(sample.values))
     began = time.process_time()
-    staged = minimise_in_stages(
+    optimum = minimise_in_stages(
         lambda theta, terms: alone.objective(
             process, Part.of(solver, process, theta, sample, terms=terms)
         ),
         [process.join(start) for start in starting_points(process.covariance)],
         process.bounds(),
-        terms=some_terms(solver, sample, _TERMS),
+        terms=subsample_size(solver, sample, _TERMS),
         size=sample.size,
         lengths=length_parameters(process),
         anew=False,
         whole=True,
     )
     seconds = time.process_time() - began
-    theta = staged.optimum.theta
+    theta = optimum.theta
     own, (law,) = process.split(theta)
     length = float(np.exp(process.covariance.part(own, "length")).ravel()[0])
     nugget = float(process.covariance.matrices(own)[-1][0, 0])
     found = np.array([length, nugget, *law.parameters.values()])
-    return Fitted(seconds, staged.optimum.evaluations, found)
+    return Fitted(seconds, optimum.evaluations, found)
 
 
 def main() -> None:
