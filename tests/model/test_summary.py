@@ -175,3 +175,14 @@ class TestDescription:
         assert "would predict as well" not in model.summary()
         by = dataclasses.replace(model, solver=Neighbours(neighbours=10))
         assert "'transductive' would predict as well, and take about as long" in by.summary()
+
+
+def test_a_secondary_that_does_not_pay(sites):
+    """It is said where predictions of left-out values are no better with the secondaries."""
+    noise = np.random.default_rng(5).gamma(3.0, size=sites.sizes["site"])
+    data = sites.assign(proxy=("site", noise))
+    model = xcopula.fit(data, "metal", "proxy", kernels="matern32", anisotropy=False)
+    alone = xcopula.fit(data, "metal", kernels="matern32", anisotropy=False)
+    assert "the secondaries do not pay: fit 'metal' alone, or choose others" in model.summary()
+    with_it, without = (float(m.loo()["crps"].mean()) for m in (model, alone))
+    assert with_it < 1.05 * without
