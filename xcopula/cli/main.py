@@ -80,11 +80,10 @@ def _sigterm_interrupts() -> Iterator[list[int]]:
         from xcopula.storage.whole import remove_unfinished
 
         remove_unfinished()
-        os.write(2, b"Interrupted.\n")
         os._exit(_TERMINATED)
 
-    # An exception that a signal raises may leave a lock of a library held, and whoever waits for it
-    # waits for ever.
+    # An exception that a signal raises may leave a lock of a library held, or a thread that nothing
+    # wakes, and the end of the process would wait for it.
     watchdog = threading.Timer(_GRACE, end)
     watchdog.daemon = True
 
@@ -98,7 +97,6 @@ def _sigterm_interrupts() -> Iterator[list[int]]:
     try:
         yield received
     finally:
-        watchdog.cancel()
         signal.signal(signal.SIGTERM, before)
 
 
