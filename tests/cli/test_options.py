@@ -16,7 +16,7 @@ from xcopula.solvers import Neighbours
 KEYWORDS = {
     p.name for p in inspect.signature(xcopula.fit).parameters.values() if p.kind is p.KEYWORD_ONLY
 }
-PYTHON_ONLY = {"compute", "progress", "thin"}
+PYTHON_ONLY = {"compute", "progress"}
 
 
 def parsed(*words: str) -> FitOptions:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FitOptions", "fit_options", "numbers_by_name", "read_config"]
 
 # Options of `fit` that neither a file nor the command line has.
-_PYTHON_ONLY = ("compute", "progress", "thin")
+_PYTHON_ONLY = ("compute", "progress")
 
 
 def _hours(context: click.Context, option: click.Parameter, text: str | None) -> Any:
